@@ -1,0 +1,70 @@
+// What a plan costs, from sets. Time in seconds, work in operations, traffic in bytes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autosched/plan.h"
+
+namespace nautilus::sched {
+
+// Resource use of one plan at one set of sizes, after lowering and rewriting.
+struct ResourceProfile {
+  std::map<std::string, double> ops;    // by unit: "matrix" (FLOP), "fma", "special", "divide", "convert", "compare"
+  std::map<std::string, double> bytes;  // by level name of the machine
+  double compulsory_bytes = 0;          // each input read once, each output written once
+  double useful_flops = 0;              // operations of the mathematics (roofline height)
+  double blocks = 1;                    // grid size (all kernels summed); >= 1
+  int kernels = 1;
+  double register_bytes = 0;            // live tiles of one block
+  double shared_bytes = 0;              // scratch of one block
+  double imbalance = 1;                 // longest block over mean
+  std::vector<std::string> rewrites;    // algebra used
+};
+
+// Declared here, implemented above (compiler): lowering and rewriting decide what is really computed. Per
+// statement: scalar operations an instance by unit, after rewriting, where the count of a hoisted operation is
+// spread over fewer instances.
+struct StructureOps {
+  struct Entry {
+    std::string stmt, unit;
+    double per_lane;
+    std::vector<std::string> axes, loops;  // as tile::OpCount
+    bool partial;
+    std::string tensor;
+  };
+  std::vector<Entry> entries;
+  std::vector<std::string> rewrites;
+  double live_register_elems = 0;
+};
+class OpsProvider {
+ public:
+  virtual ~OpsProvider() = default;
+  // Of this structure (tile sizes as they are in s). A Refusal when it cannot be lowered.
+  virtual Expected<StructureOps> structure_ops(const poly::Schedule& s) = 0;
+};
+std::unique_ptr<OpsProvider> direct_ops_provider();  // from the statements' expressions, without rewriting
+
+struct RooflinePoint {
+  std::string level;
+  double intensity = 0;  // useful FLOP per byte at that level
+  double achieved = 0;   // useful FLOP/s
+  double roof = 0;       // min(bandwidth * intensity, peak)
+};
+struct Cost {
+  double seconds = 0;            // predicted
+  double lower_bound = 0;        // admissible: compulsory traffic and operations only
+  std::map<std::string, double> unit_seconds;  // by unit and by level
+  std::string limiter;           // "special-function bound: 46 % of cycles in exp2"
+  std::vector<RooflinePoint> points;           // one a memory level
+  ResourceProfile profile;
+  bool fits = true;
+  std::string over_capacity;     // which capacity, by how much
+};
+Expected<ResourceProfile> profile(const Plan& p, const Machine& m, const StructureOps& ops);
+Cost cost(const ResourceProfile& r, const Machine& m);
+
+}  // namespace nautilus::sched

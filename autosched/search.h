@@ -1,0 +1,87 @@
+// The auto-scheduler: a tree of plans, edges are transforms with verdicts. (search.md)
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "autosched/cost.h"
+
+namespace nautilus::sched {
+
+enum class NodeState : uint8_t { Open, Expanded, Complete, Illegal, Unknown, OverCapacity, Dominated, Bounded,
+                                 Duplicate, Budget, Failed };
+std::string_view state_name(NodeState s);
+
+// A recorded node. Schedules are not stored: a node is replayed from the transforms on its path.
+struct SearchNode {
+  int id = 0, parent = -1;
+  std::vector<poly::TransformStep> steps;  // from the parent (one decision may be several steps)
+  std::string decision;                    // in words: "fuse row max and sum at j by rolling update"
+  NodeState state = NodeState::Open;
+  std::string reason;                      // why pruned, with numbers or the witness
+  poly::VerdictKind verdict = poly::VerdictKind::Legal;
+  int duplicate_of = -1;                   // Duplicate: the node with the same canonical state
+  double seconds = 0, lower_bound = 0;     // predicted; 0 if none
+  std::string limiter;
+  std::vector<RooflinePoint> points;
+  Knobs knobs;                             // Complete nodes
+};
+
+enum class StopReason : uint8_t { Exhausted, TimeBudget, NodeBudget, PlanBudget, Interrupted };
+std::string_view stop_reason_name(StopReason r);
+
+enum class Strategy : uint8_t { BestFirst, Beam, Random, Exhaustive };
+
+struct SearchOptions {
+  poly::Sizes sizes;
+  Machine machine;
+  uint64_t seed = 1;
+  Strategy strategy = Strategy::BestFirst;
+  int beam = 64;
+  double seconds = 10;         // budgets; 0: none
+  int max_nodes = 100'000;
+  int max_plans = 20'000;      // plans costed
+  unsigned long isl_quota = poly::kDefaultQuota;
+  int top = 10;
+  std::string numerics = "reassociate";
+  std::atomic<bool>* stop = nullptr;  // set by Ctrl-C or a pause
+};
+struct SearchEvent {
+  enum class Kind : uint8_t { Added, Changed, Best, Progress } kind;
+  const SearchNode* node = nullptr;
+  int plans_costed = 0, structures_verified = 0;
+  double elapsed = 0;
+};
+struct SearchResult {
+  std::vector<SearchNode> nodes;
+  std::vector<int> best;              // node ids, best first, structurally different
+  std::vector<int> pareto;            // time, shared memory, registers
+  int plans_costed = 0, structures_verified = 0, duplicates = 0;
+  double seconds = 0, first_plan_seconds = 0;
+  StopReason stop_reason = StopReason::Exhausted;
+};
+using EventSink = std::function<void(const SearchEvent&)>;
+
+// `program`: with sizes bound. Every structurally distinct plan that is kept was verified by poly::verify.
+Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops,
+                              const EventSink& sink = {});
+// The plan of a node: replays the steps on its path.
+Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node);
+
+// Session files (*.nautilus.json), versioned, written atomically.
+struct Session {
+  std::string spec_path, spec_text, spec_hash, program_naut, kernel;
+  SearchOptions options;
+  SearchResult result;
+  std::map<int, std::string> notes;
+};
+nlohmann::json session_to_json(const Session& s);
+Expected<Session> session_from_json(const nlohmann::json& j);
+Expected<Session> load_session(const std::string& path);
+std::optional<Refusal> save_session(const Session& s, const std::string& path);
+
+}  // namespace nautilus::sched

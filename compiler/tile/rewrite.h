@@ -1,0 +1,55 @@
+// Algebraic rewriting of tile programs by equality saturation with cost-based extraction.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/tile/ir.h"
+#include "polyhedral/repair_types.h"
+
+namespace nautilus::tile {
+
+enum class Numerics : uint8_t { Strict, Reassociate, Fast };  // Exact | +Reassociates | +Approximates
+std::optional<Numerics> numerics_from_name(std::string_view s);
+
+struct RuleInfo {
+  std::string name, doc;
+  poly::NumericTag tag;
+  std::string bound;  // Approximates: the error bound
+};
+const std::vector<RuleInfo>& rules();  // the registry: one source file a rule family
+
+// Cost of one scalar operation by unit, in issue cycles a lane (from the machine description).
+struct OpCosts {
+  double fma = 1, special = 4, divide = 8, convert = 1, compare = 1, matrix = 0.05, load = 2;
+};
+struct RewriteOptions {
+  Numerics numerics = Numerics::Reassociate;
+  OpCosts costs;
+  int max_iterations = 12;
+  int max_nodes = 20'000;
+};
+struct RewriteReport {
+  std::vector<std::string> applied;  // rule names with their tag, in order of first use in what was extracted
+  double cost_before = 0, cost_after = 0;
+  std::string stop_reason;           // "saturated" | "node limit" | "iteration limit"
+};
+// Loop-invariant motion, exp -> exp2 with the scale folded in, division deferred out of loops and cancelled
+// across iterations, common subexpressions, strength reduction, dot recognition.
+Module rewrite(const Module& m, const RewriteOptions& options, RewriteReport* report = nullptr);
+
+// Operations by unit of a module: one entry a (statement, unit), counted per lane and multiplied out.
+// `axes` and `loops` let the cost model re-evaluate at other tile sizes without lowering again.
+struct OpCount {
+  std::string origin;              // statement
+  std::string unit;                // "matrix" | "fma" | "special" | "divide" | "convert" | "compare" | "load" | "store"
+  double per_lane = 0;             // operations a lane
+  std::vector<std::string> axes;   // tile axes it spans
+  std::vector<std::string> loops;  // ivs of the enclosing loops and grid dims
+  bool partial = false;            // inside a partial-tile path
+  std::string tensor;              // load/store: which
+};
+std::vector<OpCount> count_ops(const Module& m);
+
+}  // namespace nautilus::tile

@@ -1,0 +1,135 @@
+// The only place that touches raw isl pointers: contexts, quotas, and the operations that isl's
+// C++ interface (isl/cpp.h) leaves out. Everything else in Nautilus uses the RAII classes.
+#pragma once
+
+#include <isl/cpp.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyhedral/expected.h"
+
+namespace nautilus::poly {
+
+// Owns one isl_ctx. Objects of one context never meet objects of another; one context a worker
+// thread. Keep a ContextPtr as the FIRST member of whatever holds isl objects, so it dies last.
+class Context {
+ public:
+  Context();
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  isl::ctx get() const { return ctx_; }
+
+ private:
+  isl::ctx ctx_;
+};
+using ContextPtr = std::shared_ptr<Context>;
+inline ContextPtr make_context() { return std::make_shared<Context>(); }
+
+// While alive, isl operations on ctx beyond max_operations fail with isl::exception; guards nest
+// (the outer limit is restored). Running out is Unknown to the caller, never Legal.
+class QuotaGuard {
+ public:
+  QuotaGuard(isl::ctx ctx, unsigned long max_operations);
+  ~QuotaGuard();
+  QuotaGuard(const QuotaGuard&) = delete;
+  QuotaGuard& operator=(const QuotaGuard&) = delete;
+  bool exhausted() const;
+
+ private:
+  isl::ctx ctx_;
+  unsigned long previous_;
+};
+inline constexpr unsigned long kDefaultQuota = 20'000'000;
+
+// Runs fn under a quota; isl failures come back as a Refusal whose why says "ran out of isl
+// operations (N)" or isl's own message.
+template <class Fn>
+auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn)
+    -> Expected<decltype(fn())>;
+
+// Sizes bound to parameters: {"N": 4096}.
+using Sizes = std::map<std::string, int64_t>;
+
+// --- operations missing from isl/cpp.h ------------------------------------------------------
+unsigned n_dim(const isl::set& s);
+unsigned n_in(const isl::map& m);
+unsigned n_out(const isl::map& m);
+std::string tuple_name(const isl::set& s);
+std::string tuple_name_in(const isl::map& m);
+std::string tuple_name_out(const isl::map& m);
+isl::set set_tuple_name(const isl::set& s, const std::string& name);
+std::vector<std::string> dim_names(const isl::set& s);      // unnamed dims become "i<k>"
+std::vector<std::string> param_names(const isl::set& s);
+isl::set set_dim_names(const isl::set& s, const std::vector<std::string>& names);
+isl::set project_out(const isl::set& s, unsigned first, unsigned n);  // keeps the tuple name
+isl::set keep_dims(const isl::set& s, const std::vector<unsigned>& dims);  // in this order
+isl::map project_out_in(const isl::map& m, unsigned first, unsigned n);
+isl::map project_out_out(const isl::map& m, unsigned first, unsigned n);
+isl::set fix_dim(const isl::set& s, unsigned dim, int64_t value);
+isl::set fix_params(const isl::set& s, const Sizes& sizes);      // intersects with p = value
+isl::set substitute_params(const isl::set& s, const Sizes& sizes);  // and projects them out
+isl::map substitute_params(const isl::map& m, const Sizes& sizes);
+isl::set insert_dims(const isl::set& s, unsigned pos, unsigned n);
+bool is_bounded(const isl::set& s);
+// Smallest/largest value of dim over s, if s is bounded there and has no free parameter.
+std::optional<int64_t> dim_min(const isl::set& s, unsigned dim);
+std::optional<int64_t> dim_max(const isl::set& s, unsigned dim);
+int64_t to_int(const isl::val& v);  // throws std::range_error if v is not an int64
+// One integer point of s (dims in order) and of its parameters, or nothing if s is empty.
+struct Point {
+  std::vector<int64_t> dims;
+  Sizes params;
+};
+std::optional<Point> sample_point(const isl::set& s);
+std::optional<Point> lexmin_point(const isl::set& s);  // for readable witnesses
+
+// Integer constraints of one basic set: sum coef*x + constant >= 0 (or == 0).
+// Column order: dims, then params, then existential divs. Divs are given as floor(num/den).
+struct LinearConstraint {
+  bool equality;
+  std::vector<int64_t> dims, params, divs;
+  int64_t constant;
+};
+struct LinearDiv {
+  std::vector<int64_t> dims, params, divs;
+  int64_t constant, denominator;
+  bool known;  // false: existential without explicit form
+};
+struct LinearSet {
+  std::vector<LinearConstraint> constraints;
+  std::vector<LinearDiv> divs;
+};
+std::vector<LinearSet> linear_form(const isl::set& s);  // disjoint pieces
+
+// An affine expression over named dims/params with integer divisions, in a form to walk.
+struct LinearAff {
+  std::vector<int64_t> dims, params, divs;  // numerators over `denominator`
+  int64_t constant = 0, denominator = 1;
+  std::vector<LinearDiv> div_defs;
+};
+LinearAff linear_form(const isl::aff& a);
+
+template <class Fn>
+auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn)
+    -> Expected<decltype(fn())> {
+  QuotaGuard guard(ctx, max_operations);
+  try {
+    return fn();
+  } catch (const isl::exception& e) {
+    Refusal r;
+    r.asked = "isl computation";
+    r.why = guard.exhausted()
+                ? "ran out of isl operations (" + std::to_string(max_operations) + ")"
+                : std::string(e.what());
+    return r;
+  }
+}
+
+}  // namespace nautilus::poly

@@ -1,0 +1,53 @@
+// Whether an order is legal. Four answers; Unknown is never legal. (legality-and-repair.md)
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyhedral/dependence.h"
+#include "polyhedral/schedule.h"
+
+namespace nautilus::poly {
+
+enum class VerdictKind : uint8_t { Legal, Repairable, Illegal, Unknown };
+std::string_view verdict_name(VerdictKind k);  // "legal" "repairable" "illegal" "unknown"
+
+// Two concrete instances whose order a schedule would break.
+struct Witness {
+  std::string source, sink;          // statements
+  std::vector<int64_t> source_iter, sink_iter;
+  Sizes sizes;                       // values of the parameters at the witness
+  std::string tensor;
+  std::vector<int64_t> element;
+  DepKind kind = DepKind::Flow;
+  std::string text;  // "max[i=0,j=1] must precede sum[i=0,j=0]: it updates m[0], which sum reads"
+};
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::Unknown;
+  std::vector<Repair> repairs;             // Repairable
+  std::optional<Witness> witness;          // Illegal, and Repairable: what plain order would break
+  std::string why;                         // Illegal/Unknown: the reason; Repairable: what is paid
+  std::vector<std::string> relaxations;    // reduction reorderings relied on
+  std::string suggest;
+};
+
+// Tree walk: descends the tree once per dependence, splitting it into carried, still-open and violated
+// parts. Members mapped Grid/Warpgroup must carry nothing; Tile members must carry nothing but reductions.
+// Violations whose pair is covered by an entry of s.repairs (source reduction or via-statement -> target
+// or via-statement, at that band or below) count as paid.
+Verdict check(const Schedule& s, const DependenceSet& deps, unsigned long quota = kDefaultQuota);
+
+// The independent verifier: whole-map lexicographic comparison on the flattened schedule against freshly
+// computed dependences of the program, structural conditions of each repair (no consumer of a via value
+// outside its targets, source before target inside a tile, register or carried accumulators), and the
+// algebra of each repair by randomized evaluation. Shares no code with check() or the transforms.
+struct Verification {
+  bool ok = false;
+  Verdict verdict;
+  std::vector<std::string> checked;  // one line a thing that was checked
+};
+Verification verify(const Schedule& s, unsigned long quota = kDefaultQuota);
+
+}  // namespace nautilus::poly

@@ -1,0 +1,50 @@
+// Derives the algebraic corrections that pay for fusing a reduction with an earlier one it depends on.
+// Sources: Neptune (arXiv 2510.08726, sec. on rolling update: inversion), RedFuser (2603.10026: separation);
+// families of accumulators are ours (legality-and-repair.md).
+#pragma once
+
+#include "polyhedral/legality.h"
+
+namespace nautilus::poly {
+
+enum class RepairPolicy : uint8_t { Strict, Reassociate, Fast };
+
+// What is to be fused at one band: the sources (reductions whose final values are read), the pointwise
+// statements on the way, the target reduction.
+struct RepairRequest {
+  ProgramPtr program;
+  std::string target;
+  std::vector<std::string> sources;  // reductions fused with it, in program order
+  std::vector<std::string> via;      // pointwise statements between, executed inside with running values
+  int band = -1;
+  RepairPolicy policy = RepairPolicy::Reassociate;
+};
+struct RepairResult {
+  Repair repair;
+  // Families: statements to add to the program so that the accumulators are closed (T_1.., T_0..); empty for K = 1.
+  std::vector<Statement> auxiliary;
+  std::vector<Tensor> auxiliary_tensors;
+};
+// A Refusal names the obligation that was not discharged or the condition that fails: H may be zero (with the
+// source that can pass through zero), a narrowing cast inside g, another consumer of a via statement, no
+// unique inverse and no closed family, the two methods disagree.
+Expected<RepairResult> derive_repair(const RepairRequest& r);
+
+// g of a target: its expression with the via statements inlined. Vars: "<tensor>" for source tensors,
+// "c0", "c1", ... for everything else (one a distinct access after inlining).
+Expected<Expr> inlined_term(const RepairRequest& r);
+
+// Range facts used by the proofs: what a reduction's running value can be ("max of f32: [-inf, inf)",
+// "sum of exp(...): (0, inf)").
+struct ValueRange {
+  double lo, hi;
+  bool excludes_zero = false;
+  std::string why;
+};
+ValueRange running_range(const Program& p, const std::string& statement);
+
+// Independent of the derivations: evaluates both sides of (a) and (b) at random points in 50 digits.
+// Returns the first counterexample in words, or nothing.
+std::optional<std::string> refute_repair(const Program& p, const Repair& r, int points = 200, uint64_t seed = 1);
+
+}  // namespace nautilus::poly

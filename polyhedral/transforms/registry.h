@@ -1,0 +1,59 @@
+// The registry of transforms: declared once, feeding the command line, the explorer's menu, the docs and
+// the fuzzer. A transform is a free function on values; adding one is one header + source + test + doc entry.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "polyhedral/legality.h"
+
+namespace nautilus::poly {
+
+enum class ParamKind : uint8_t { Node, Integer, IntegerList, Name, NameList, Choice, Text };
+struct ParamInfo {
+  std::string name;
+  ParamKind kind;
+  std::string help;
+  int64_t min = 0, max = 0;             // Integer(List)
+  std::vector<std::string> choices;     // Choice
+  bool optional = false;
+};
+
+// What a transform answers: a verdict, and the new schedule when it is Legal or Repairable.
+struct Outcome {
+  Verdict verdict;
+  std::optional<Schedule> schedule;  // its script has the step appended
+  std::optional<Refusal> refusal;    // the request itself was malformed (no such node, bad size)
+  bool accepted() const { return schedule.has_value(); }
+};
+
+struct TransformInfo {
+  std::string name;       // "tile"
+  std::string summary;    // one line
+  std::string doc;        // a paragraph: what it does to the tree and when it is legal
+  std::string before, after;  // a small example, tree text
+  std::vector<ParamInfo> params;
+  std::function<Outcome(const Schedule&, const DependenceSet&, const nlohmann::json& params)> apply;
+};
+
+// All transforms, in the order of the docs.
+const std::vector<TransformInfo>& transforms();
+const TransformInfo* transform(std::string_view name);
+
+// Applies one step by name: checks parameters against ParamInfo first, then applies, then records the step.
+Outcome apply(const Schedule& s, const DependenceSet& deps, const TransformStep& step);
+Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view name, const nlohmann::json& params);
+// Without the legality check (structure caches): only for replaying a script whose structure was verified.
+Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name, const nlohmann::json& params);
+// Replays a script from the initial schedule; stops at the first refusal, returning its index.
+struct Replay {
+  std::vector<Outcome> outcomes;  // one a step that was tried
+  std::optional<Schedule> schedule;
+};
+Replay replay(ProgramPtr p, const std::vector<TransformStep>& script, bool checked = true);
+
+// Registration: each transform's source defines `TransformInfo info_tile();` and registry.cpp lists it.
+
+}  // namespace nautilus::poly
