@@ -40,6 +40,8 @@ class IndexExpr {
   int64_t coefficient(const std::string& name) const;     // of an affine term; 0 if absent or under div/mod
  private:
   struct Node;
+  static IndexExpr make(Kind k, int64_t c, std::vector<IndexExpr> args);
+  static IndexExpr sum(std::vector<std::pair<int64_t, IndexExpr>> terms, int64_t constant);  // normal form
   explicit IndexExpr(std::shared_ptr<const Node> n) : node_(std::move(n)) {}
   std::shared_ptr<const Node> node_;
 };
