@@ -1,0 +1,281 @@
+#include "compiler/driver/common.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#ifdef NAUTILUS_HAVE_CLANG
+#include "compiler/spec/model.h"
+#include "compiler/spec/reader.h"
+#endif
+
+namespace nautilus::driver {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+void add_input(CLI::App& app, Input& in) {
+  app.add_option("spec", in.spec, "spec file (*.spec.cpp), program (*.naut), or name of a corpus kernel")->required();
+  app.add_option("--kernel", in.kernel, "which kernel, when the file has several");
+  app.add_option("--size", in.sizes, "sizes, e.g. --size N=4096 D=128")->expected(-1);
+  app.add_option("--model", in.model, "take sizes from a model: a corpus name (qwen3-8b) or a config.json");
+  app.add_option("--batch", in.batch, "with --model: sequences in a batch")->check(CLI::PositiveNumber);
+  app.add_option("--seq", in.seq, "with --model: sequence length")->check(CLI::NonNegativeNumber);
+  app.add_option("--phase", in.phase, "with --model: prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
+  app.add_option("--tp", in.tensor_parallel, "with --model: tensor-parallel degree")->check(CLI::PositiveNumber);
+  app.add_flag("--json", in.json, "machine-readable output on stdout");
+}
+
+void print_json(const json& j) {
+  std::cout << j.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+}
+
+int fail(bool as_json, const Refusal& r, int status) {
+  if (as_json) {
+    print_json({{"error", {{"asked", r.asked}, {"where", r.where}, {"why", r.why}, {"suggest", r.suggest}}}});
+  } else {
+    std::cerr << "nautilusc: " << r.text() << "\n";
+  }
+  return status;
+}
+
+int fail(bool as_json, const std::string& message, int status) {
+  if (as_json) {
+    print_json({{"error", {{"why", message}}}});
+  } else {
+    std::cerr << message << (message.ends_with('\n') ? "" : "\n");
+  }
+  return status;
+}
+
+Expected<std::string> resolve_spec(const std::string& name) {
+  std::error_code ec;
+  if (fs::is_regular_file(name, ec)) return name;
+  const fs::path dir = fs::path(sched::corpus_dir()) / "kernels";
+  const fs::path candidate = dir / (name + ".spec.cpp");
+  if (name.find('/') == std::string::npos && fs::is_regular_file(candidate, ec)) return candidate.string();
+  Refusal r{"read " + name, "", "no such file, and no corpus kernel of that name",
+            "nautilusc corpus list shows the names"};
+  if (fs::is_directory(name, ec)) r.why = "it is a directory";
+  return r;
+}
+
+Expected<poly::Sizes> parse_sizes(const std::vector<std::string>& items) {
+  poly::Sizes out;
+  for (const std::string& item : items) {
+    const size_t eq = item.find('=');
+    Refusal r{"size " + item, "", "", "write NAME=VALUE, e.g. --size N=4096"};
+    if (eq == std::string::npos || eq == 0) {
+      r.why = "not of the form NAME=VALUE";
+      return r;
+    }
+    const std::string name = item.substr(0, eq), value = item.substr(eq + 1);
+    size_t used = 0;
+    int64_t v = 0;
+    try {
+      v = std::stoll(value, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    if (used != value.size() || value.empty()) {
+      r.why = "'" + value + "' is not a whole number";
+      return r;
+    }
+    if (v < 0 || v > (int64_t{1} << 40)) {
+      r.why = "a size lies between 0 and 2^40";
+      return r;
+    }
+    if (out.count(name)) {
+      r.why = "given twice";
+      return r;
+    }
+    out[name] = v;
+  }
+  return out;
+}
+
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Expected<poly::Program> read_program(const poly::ContextPtr& ctx, const std::string& path, const Input& in) {
+#ifdef NAUTILUS_HAVE_CLANG
+  return spec::load_program(ctx, path, in.kernel);
+#else
+  (void)in;
+  if (!path.ends_with(".naut"))
+    return Refusal{"read " + path, "", "this build has no Clang and reads programs in their text form only",
+                   "print the .naut form on another machine: nautilusc check SPEC --naut"};
+  return poly::parse_naut(ctx, read_file(path), path);
+#endif
+}
+
+Expected<poly::Sizes> model_sizes(const Input& in, const poly::Program& p, std::vector<std::string>& notes) {
+#ifdef NAUTILUS_HAVE_CLANG
+  return spec::sizes_for(in.model, p, {in.phase, in.batch, in.seq, in.tensor_parallel}, notes);
+#else
+  (void)p, (void)notes;
+  return Refusal{"--model " + in.model, "", "this build has no Clang, so no model reader", "give sizes with --size"};
+#endif
+}
+
+}  // namespace
+
+std::optional<Loaded> load(const Input& in, bool bind, int& status) {
+  auto refuse = [&](const Refusal& r, int code) {
+    status = fail(in.json, r, code);
+    return std::nullopt;
+  };
+  auto path = resolve_spec(in.spec);
+  if (!path) return refuse(path.error(), kBadInput);
+  auto program = read_program(poly::make_context(), *path, in);
+  if (!program) {
+    // Clang's diagnostics are complete in themselves: printed as they are.
+    if (program.error().asked.empty()) {
+      status = fail(in.json, program.error().why, kBadInput);
+      return std::nullopt;
+    }
+    return refuse(program.error(), kBadInput);
+  }
+  auto given = parse_sizes(in.sizes);
+  if (!given) return refuse(given.error(), kBadInput);
+  Loaded out{*std::move(program), *given, *path, read_file(*path), {}};
+  if (!in.model.empty()) {
+    auto from_model = model_sizes(in, out.program, out.notes);
+    if (!from_model) return refuse(from_model.error(), kBadInput);
+    for (const auto& [name, value] : *from_model) out.sizes.emplace(name, value);
+  }
+  if (bind) {
+    std::string taken, absent;
+    for (const std::string& name : out.program.params) {
+      if (out.sizes.count(name)) continue;
+      const auto typical = out.program.typical.find(name);
+      if (typical == out.program.typical.end()) {
+        absent += " " + name;
+        continue;
+      }
+      out.sizes[name] = typical->second;
+      taken += " " + name + "=" + std::to_string(typical->second);
+    }
+    if (!absent.empty())
+      return refuse({"bind sizes of " + out.program.name, "", "no value for" + absent, "give --size NAME=VALUE"},
+                    kBadInput);
+    if (!taken.empty()) out.notes.push_back("typical sizes taken from the spec:" + taken);
+  }
+  auto bound = poly::bind_sizes(out.program, out.sizes);
+  if (!bound) return refuse(bound.error(), kBadInput);
+  try {
+    poly::QuotaGuard guard(bound->context->get(), poly::kDefaultQuota);
+    out.program = poly::restrict_to_demanded(*bound);
+  } catch (const isl::exception& e) {
+    return refuse({"find the instances that the outputs need", out.program.name, e.what(), "simplify the domains"},
+                  kBudget);
+  }
+  return out;
+}
+
+Progress::Progress(bool enabled)
+    : enabled_(enabled), tty_(isatty(2)), start_(std::chrono::steady_clock::now()), last_(start_) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::update(const std::string& line) {
+  const auto now = std::chrono::steady_clock::now();
+  const double since = std::chrono::duration<double>(now - last_).count();
+  if (!enabled_ || now - start_ < std::chrono::seconds(1) || since < (tty_ ? 0.1 : 2.0)) return;
+  last_ = now;
+  shown_ = true;
+  if (tty_)
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  else
+    std::fprintf(stderr, "%s\n", line.c_str());
+  std::fflush(stderr);
+}
+
+void Progress::clear() {
+  if (shown_ && tty_) std::fprintf(stderr, "\r\033[K");
+  shown_ = false;
+}
+
+std::atomic<bool>& interrupted() {
+  static std::atomic<bool> flag{false};
+  return flag;
+}
+
+void install_interrupt_handler() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    if (interrupted().exchange(true)) _exit(130);
+  };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+namespace {
+std::string scaled(double v, const char* const* units, double base) {
+  int k = 0;
+  while (std::fabs(v) >= base && units[k + 1]) v /= base, ++k;
+  char buf[48];
+  std::snprintf(buf, sizeof buf, std::fabs(v) >= 100 ? "%.0f %s" : "%.3g %s", v, units[k]);
+  return buf;
+}
+}  // namespace
+
+std::string human_time(double s) {
+  static const char* const units[] = {"ns", "us", "ms", "s", nullptr};
+  return scaled(s * 1e9, units, 1000);
+}
+std::string human_bytes(double b) {
+  static const char* const units[] = {"B", "KB", "MB", "GB", "TB", "PB", nullptr};
+  return scaled(b, units, 1000);
+}
+std::string human_count(double n) {
+  static const char* const units[] = {"", "K", "M", "G", "T", "P", nullptr};
+  return scaled(n, units, 1000);
+}
+
+json to_json(const poly::Repair& r) {
+  json out = {{"band", r.band},     {"targets", r.targets}, {"sources", r.sources},
+              {"via", r.via},       {"term", r.term ? to_string(r.term) : ""},
+              {"note", r.note},     {"numeric", poly::numeric_tag_name(r.numeric)},
+              {"lazy_bound", r.lazy_bound}};
+  for (const Expr& c : r.corrections) out["corrections"].push_back(to_string(c));
+  for (const poly::Derivation& d : r.derivations)
+    out["derivations"].push_back(
+        {{"method", d.method}, {"steps", d.steps}, {"correction", d.correction ? to_string(d.correction) : ""}});
+  for (const poly::Obligation& o : r.obligations)
+    out["obligations"].push_back({{"claim", o.claim}, {"method", o.method}, {"discharged", o.discharged}});
+  return out;
+}
+
+json to_json(const poly::Verdict& v) {
+  json out = {{"verdict", poly::verdict_name(v.kind)}, {"why", v.why}, {"relaxations", v.relaxations}};
+  if (!v.suggest.empty()) out["suggest"] = v.suggest;
+  if (v.witness) {
+    const poly::Witness& w = *v.witness;
+    out["witness"] = {{"text", w.text},           {"source", w.source},    {"sink", w.sink},
+                      {"source_iter", w.source_iter}, {"sink_iter", w.sink_iter}, {"sizes", w.sizes},
+                      {"tensor", w.tensor},       {"element", w.element}};
+  }
+  out["repairs"] = json::array();
+  for (const poly::Repair& r : v.repairs) out["repairs"].push_back(to_json(r));
+  return out;
+}
+
+json to_json(const sched::RooflinePoint& p) {
+  return {{"level", p.level}, {"intensity", p.intensity}, {"achieved", p.achieved}, {"roof", p.roof}};
+}
+
+}  // namespace nautilus::driver

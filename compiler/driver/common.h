@@ -1,0 +1,89 @@
+// What the verbs of nautilusc share: inputs, exit statuses, JSON, progress, interruption.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "autosched/search.h"
+#include "polyhedral/program.h"
+
+namespace nautilus::driver {
+
+// Exit statuses, the same for every verb.
+enum Exit : int {
+  kGood = 0,
+  kNo = 1,           // the answer is no: illegal, wrong result
+  kBadInput = 2,     // the request or a file is wrong
+  kBudget = 3,       // a budget or resource ran out
+  kEnvironment = 4,  // something is missing here, and is named
+};
+
+// How a verb is told which operator at which sizes.
+struct Input {
+  std::string spec;                 // path, or the name of a corpus kernel
+  std::string kernel;               // which one, when a file has several
+  std::vector<std::string> sizes;   // "N=4096"
+  std::string model, phase = "prefill";
+  int64_t batch = 1, seq = 0, tensor_parallel = 1;
+  bool json = false;
+};
+// Adds the operator and its sizes (and --json) to a verb.
+void add_input(CLI::App& app, Input& in);
+
+struct Loaded {
+  poly::Program program;    // demanded instances only, sizes in param_context
+  poly::Sizes sizes;        // every parameter, or those given when `all_sizes` was false
+  std::string path, text;   // of the spec
+  std::vector<std::string> notes;
+};
+// Reads the spec and binds sizes: those given, then the model's, then the spec's typical ones (noted).
+// On failure prints why (JSON on stdout, text on stderr) and returns the exit status in `status`.
+std::optional<Loaded> load(const Input& in, bool bind, int& status);
+
+// A path as given, or corpus/kernels/NAME.spec.cpp.
+Expected<std::string> resolve_spec(const std::string& name);
+Expected<poly::Sizes> parse_sizes(const std::vector<std::string>& items);
+
+int fail(bool json, const Refusal& r, int status);
+int fail(bool json, const std::string& message, int status);
+void print_json(const nlohmann::json& j);
+
+// One line on stderr, at most ten times a second, and only after a second has passed.
+class Progress {
+ public:
+  explicit Progress(bool enabled);
+  ~Progress();
+  void update(const std::string& line);
+  void clear();
+
+ private:
+  bool enabled_, tty_, shown_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+// Set by the first Ctrl-C (the verb ends in order); a second one ends the program at once.
+std::atomic<bool>& interrupted();
+void install_interrupt_handler();
+
+std::string human_time(double seconds);  // "12.3 us"
+std::string human_bytes(double bytes);   // "1.25 GB"
+std::string human_count(double n);       // "12.4 G"
+
+nlohmann::json to_json(const poly::Verdict& v);
+nlohmann::json to_json(const poly::Repair& r);
+nlohmann::json to_json(const sched::RooflinePoint& p);
+
+// The verbs: each adds itself to the command line and returns its exit status through `status`.
+void add_check(CLI::App& app, int& status);
+void add_explain(CLI::App& app, int& status);
+void add_explore(CLI::App& app, int& status);
+void add_run(CLI::App& app, int& status);
+void add_apply(CLI::App& app, int& status);
+void add_corpus(CLI::App& app, int& status);
+void add_transforms(CLI::App& app, int& status);
+
+}  // namespace nautilus::driver

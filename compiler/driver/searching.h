@@ -1,0 +1,29 @@
+// Running a search from the command line: options, progress, and what comes out.
+#pragma once
+
+#include "compiler/driver/common.h"
+#include "compiler/tile/rewrite.h"
+
+namespace nautilus::driver {
+
+struct SearchFlags {
+  std::string machine = "h200", strategy = "best-first", numerics = "reassociate";
+  double seconds = 10;
+  int max_plans = 20'000, max_nodes = 100'000, top = 10, beam = 64;
+  uint64_t seed = 1;
+};
+void add_search_flags(CLI::App& app, SearchFlags& f);
+
+struct Searched {
+  poly::ProgramPtr program;
+  sched::SearchOptions options;
+  sched::SearchResult result;
+};
+// Searches with progress on stderr and Ctrl-C as a budget. On failure prints why and sets `status`.
+std::optional<Searched> run_search(const Loaded& in, const SearchFlags& f, bool json, int& status);
+
+// Names of the decisions along the path to `node`, one a script step.
+std::vector<std::string> decisions_of(const sched::SearchResult& r, int node);
+tile::OpCosts op_costs(const sched::Machine& m);
+
+}  // namespace nautilus::driver

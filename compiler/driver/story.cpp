@@ -1,0 +1,100 @@
+#include "compiler/driver/story.h"
+
+#include "compiler/driver/common.h"
+
+namespace nautilus::driver {
+
+using nlohmann::json;
+
+// The script is replayed from the initial schedule. Dependences are recomputed only when a step changed the
+// program. A step that had to be repaired is also tried as its plain counterpart, to show what order alone
+// would break.
+Expected<Story> tell(poly::ProgramPtr program, const std::vector<poly::TransformStep>& script,
+                     const std::vector<std::string>& decisions, const poly::Sizes& sizes) {
+  Story out;
+  poly::Schedule s = poly::initial_schedule(program);
+  auto deps = poly::dependences(*s.program);
+  if (!deps) return deps.error();
+  auto before = profile::global_traffic(s, sizes);
+  if (!before) return before.error();
+  out.traffic_unfused = *before;
+  out.bytes_unfused = before->total;
+  double bytes = before->total;
+  for (size_t i = 0; i < script.size(); ++i) {
+    StoryStep step;
+    step.step = script[i];
+    if (i < decisions.size()) step.decision = decisions[i];
+    poly::Outcome o = poly::apply(s, *deps, script[i]);
+    if (!o.accepted()) {
+      if (o.refusal) return *o.refusal;
+      return Refusal{describe(script[i]), "step " + std::to_string(i + 1), o.verdict.why, o.verdict.suggest};
+    }
+    if (o.verdict.kind == poly::VerdictKind::Repairable && script[i].name == "rolling_update")
+      step.plain = poly::apply(s, *deps, poly::TransformStep{"fuse", script[i].params}).verdict;
+    step.verdict = o.verdict;
+    step.diff = poly::diff(s, *o.schedule);
+    if (o.schedule->program != s.program) {
+      deps = poly::dependences(*o.schedule->program);
+      if (!deps) return deps.error();
+    }
+    s = *o.schedule;
+    step.bytes_before = bytes;
+    auto now = profile::global_traffic(s, sizes);
+    if (!now) return now.error();
+    bytes = step.bytes_after = now->total;
+    out.traffic_final = *now;
+    out.steps.push_back(std::move(step));
+  }
+  if (out.steps.empty()) out.traffic_final = out.traffic_unfused;
+  out.bytes_final = bytes;
+  out.verification = poly::verify(s);
+  out.final = s;
+  return out;
+}
+
+std::string describe(const poly::TransformStep& step) {
+  std::string text = step.name;
+  const json params = json::parse(step.params.empty() ? "{}" : step.params, nullptr, false);
+  if (params.is_object())
+    for (const auto& [key, value] : params.items()) text += " " + key + "=" + value.dump();
+  return text;
+}
+
+json to_json(const StoryStep& s) {
+  json params = json::parse(s.step.params.empty() ? "{}" : s.step.params, nullptr, false);
+  json out = to_json(s.verdict);
+  out["transform"] = s.step.name;
+  out["params"] = params;
+  out["decision"] = s.decision;
+  out["bytes_before"] = s.bytes_before;
+  out["bytes_after"] = s.bytes_after;
+  if (s.plain) out["plain"] = to_json(*s.plain);
+  return out;
+}
+
+std::string to_text(const poly::Repair& r, const std::string& indent) {
+  auto join = [](const std::vector<std::string>& v) {
+    std::string t;
+    for (const std::string& x : v) t += (t.empty() ? "" : ", ") + x;
+    return t;
+  };
+  std::string t = indent + "repair of " + join(r.targets) + " against the running value of " + join(r.sources) + "\n";
+  if (r.term) t += indent + "  term g = " + to_string(r.term) + "\n";
+  for (const poly::Derivation& d : r.derivations) {
+    t += indent + "  by " + d.method + ":\n";
+    for (const std::string& line : d.steps) t += indent + "    " + line + "\n";
+    if (d.correction) t += indent + "    => " + to_string(d.correction) + "\n";
+  }
+  for (size_t k = 0; k < r.corrections.size(); ++k)
+    t += indent + "  correction of " + (k < r.target_tensors.size() ? r.target_tensors[k] : r.targets[0]) + ": " +
+         to_string(r.corrections[k]) + "\n";
+  for (const poly::Obligation& o : r.obligations)
+    t += indent + "  " + (o.discharged ? "shown: " : "NOT SHOWN: ") + o.claim + "  [" + o.method + "]\n";
+  t += indent + "  numerics: " + std::string(poly::numeric_tag_name(r.numeric));
+  if (r.lazy_bound > 0) t += "; a stale reference within 2^" + std::to_string(static_cast<int>(r.lazy_bound)) + " is allowed";
+  t += "\n";
+  if (!r.note.empty()) t += indent + "  note: " + r.note + "\n";
+  return t;
+}
+
+}  // namespace nautilus::driver
