@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,8 @@ class QuotaGuard {
   isl::ctx ctx_;
   unsigned long previous_;
 };
+// Both constructor and destructor of QuotaGuard restart isl's operation counter and clear its last error,
+// so a failure under one quota never poisons what follows. An inner limit never exceeds the outer one.
 inline constexpr unsigned long kDefaultQuota = 20'000'000;
 
 // Runs fn under a quota; isl failures come back as a Refusal whose why says "ran out of isl
@@ -56,6 +60,17 @@ auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn)
 
 // Sizes bound to parameters: {"N": 4096}.
 using Sizes = std::map<std::string, int64_t>;
+
+// isl's text of an object.
+template <class T>
+std::string isl_text(const T& object) {
+  std::ostringstream out;
+  out << object;
+  return out.str();
+}
+// Members of a union in an order that is equal across runs (by tuple names, then text).
+std::vector<isl::set> sets_of(const isl::union_set& u);
+std::vector<isl::map> maps_of(const isl::union_map& u);
 
 // --- operations missing from isl/cpp.h ------------------------------------------------------
 unsigned n_dim(const isl::set& s);
@@ -76,6 +91,8 @@ isl::set fix_dim(const isl::set& s, unsigned dim, int64_t value);
 isl::set fix_params(const isl::set& s, const Sizes& sizes);      // intersects with p = value
 isl::set substitute_params(const isl::set& s, const Sizes& sizes);  // and projects them out
 isl::map substitute_params(const isl::map& m, const Sizes& sizes);
+isl::aff substitute_params(const isl::aff& a, const Sizes& sizes);      // exact, keeps divisions
+isl::pw_aff substitute_params(const isl::pw_aff& a, const Sizes& sizes);  // over parameters only (extents)
 isl::set insert_dims(const isl::set& s, unsigned pos, unsigned n);
 bool is_bounded(const isl::set& s);
 // Smallest/largest value of dim over s, if s is bounded there and has no free parameter.
@@ -116,6 +133,18 @@ struct LinearAff {
 };
 LinearAff linear_form(const isl::aff& a);
 
+// --- schedules -------------------------------------------------------------------------------
+// The same tree with its domain and every filter mapped by `sets` and every band by `bands`; filters that
+// become empty are dropped with what is below them. Throws isl::exception for node kinds other than
+// domain, band, sequence, set, filter, mark, context, leaf.
+isl::schedule map_schedule(
+    const isl::schedule& s, const std::function<isl::union_set(const isl::union_set&)>& sets,
+    const std::function<isl::multi_union_pw_aff(const isl::multi_union_pw_aff&)>& bands);
+// One after the other, as direct children of one sequence node (none if there is one part).
+isl::schedule in_sequence(const std::vector<isl::schedule>& parts);
+isl::schedule intersect_domain(const isl::schedule& s, const isl::union_set& domain);
+isl::schedule substitute_params(const isl::schedule& s, const Sizes& sizes);
+
 template <class Fn>
 auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn)
     -> Expected<decltype(fn())> {
@@ -128,6 +157,11 @@ auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn)
     r.why = guard.exhausted()
                 ? "ran out of isl operations (" + std::to_string(max_operations) + ")"
                 : std::string(e.what());
+    return r;
+  } catch (const std::range_error& e) {
+    Refusal r;
+    r.asked = "isl computation";
+    r.why = e.what();
     return r;
   }
 }
