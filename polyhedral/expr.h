@@ -14,7 +14,8 @@
 
 namespace nautilus {
 
-// Element types. Arithmetic happens in F32 unless an operand is F64, and in I32 on integers.
+// Element types. Arithmetic happens in F32 unless an operand is F64, and in I32 on integers; `/`, pow and the
+// transcendental functions of integers are real (F32). Casts to integers truncate toward zero and saturate.
 enum class Type : uint8_t { Bool, I8, I32, E4M3, E5M2, F16, BF16, F32, F64 };
 std::string_view type_name(Type t);                     // "bool" "i8" ... "f64"
 std::optional<Type> type_from_name(std::string_view s);
@@ -42,13 +43,15 @@ int op_arity(Op op);  // 0..3
 
 class Expr;
 struct ExprNode {
-  Op op;
-  Type type;          // of the result
+  Op op = Op::Const;
+  Type type = Type::F32;  // of the result
   double value = 0;   // Const
   int index = -1;     // Read, Index
   std::string name;   // Var, Param
   std::vector<Expr> args;
   uint64_t hash = 0;  // structural; equal across runs
+  uint32_t depth = 1; // longest path to a leaf, in nodes
+  uint32_t size = 1;  // nodes of the expression as a tree (saturating): printing and plain recursion cost this
 };
 
 // A handle; copying is cheap. Structurally equal expressions share one node (interned, thread-safe),
@@ -72,6 +75,7 @@ class Expr {
   bool operator<(const Expr& o) const;  // total structural order, equal across runs
 
  private:
+  friend class ExprInterner;
   explicit Expr(std::shared_ptr<const ExprNode> n) : node_(std::move(n)) {}
   std::shared_ptr<const ExprNode> node_;
 };
@@ -83,14 +87,20 @@ Expr operator-(Expr a);
 Expr exp(Expr a);
 
 // Infix text, exact round trip: "exp((r0 - $1)) * 0x1p-3:f32"; Read k prints $k, Index k prints #k,
-// Param prints @N, Cast prints f16(x). Constants print shortest-exact, with :type when not f32.
+// Param prints @N, Cast prints f16(x). Constants print shortest-exact, with :type when not f32 (so do Vars and
+// Reads). Functions and casts are calls; names that are not identifiers are put in `backquotes`.
+// parse_expr takes any bytes; nesting deeper than kMaxExprDepth is refused. Errors carry the column.
+inline constexpr uint32_t kMaxExprDepth = 1000;
 std::string to_string(const Expr& e);
 Expected<Expr> parse_expr(std::string_view text);
 
-// Replaces leaves (by node equality) or any subterm; rebuilds and re-types what is above.
+// The same node with other arguments: Cast keeps its type, the others are typed anew.
+Expr rebuild(const Expr& e, std::vector<Expr> args);
+// Replaces leaves (by node equality) or any subterm; rebuilds and re-types what is above. Top down: what f
+// returns is not visited again.
 Expr substitute(const Expr& e, const std::function<std::optional<Expr>(const Expr&)>& f);
 Expr substitute(const Expr& e, const std::map<std::string, Expr>& vars);
-void visit(const Expr& e, const std::function<void(const Expr&)>& f);  // every distinct subterm once
+void visit(const Expr& e, const std::function<void(const Expr&)>& f);  // every distinct subterm once, arguments first
 bool contains_var(const Expr& e, const std::string& name);
 std::vector<std::string> free_vars(const Expr& e);  // sorted
 
