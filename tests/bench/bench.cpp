@@ -129,6 +129,7 @@ void cpu_figures() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "__worker") == 0) return runtime::worker_main(argc, argv);
   const bool check = argc > 1 && std::strcmp(argv[1], "--check") == 0;
   search_figures();
   cpu_figures();

@@ -1,0 +1,173 @@
+// The command line: what each verb answers, and its exit status.
+#include <gtest/gtest.h>
+
+#include "tests/driver/command.h"
+
+namespace nautilus::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kGood = 0, kNo = 1, kBadInput = 2, kBudget = 3, kEnvironment = 4;
+
+const char* const kRows = R"(
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+NAUTILUS_KERNEL(rows) {
+  Size N, M;
+  Input X(f32, {N, M});
+  Output Y(f32, {N, M});
+  Index i(N), j(M);
+  Y(i, j) = softmax(j, X(i, j));
+}
+)";
+
+TEST(Cli, HelpAndVersion) {
+  EXPECT_EQ(nautilusc({"--help"}).status, kGood);
+  EXPECT_EQ(nautilusc({"--version"}).status, kGood);
+  for (const char* verb : {"check", "explain", "explore", "run", "apply", "corpus", "transforms"}) {
+    const Ran r = nautilusc({verb, "--help"});
+    EXPECT_EQ(r.status, kGood) << verb;
+    EXPECT_NE(r.out.find("example"), std::string::npos) << verb << " --help has an example";
+  }
+}
+
+TEST(Cli, BadRequestsAreTwo) {
+  EXPECT_EQ(nautilusc({}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"frobnicate"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"check"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"check", "no_such_kernel"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"check", "/"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"check", "softmax", "--size", "N"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"check", "softmax", "--size", "NOPE=3"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"explore", "softmax", "--machine", "abacus"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"run", "softmax", "--plan", "/nonexistent"}).status, kBadInput);
+}
+
+TEST(Cli, GpuIsNamedAsMissing) {
+  const Ran r = nautilusc({"run", "softmax", "--on", "gpu"});
+  EXPECT_EQ(r.status, kEnvironment);
+  EXPECT_NE(r.err.find("CUDA"), std::string::npos);
+}
+
+TEST(Cli, BrokenSpecHasACaret) {
+  const std::string path = write_temp("broken.spec.cpp", R"(
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+NAUTILUS_KERNEL(broken) {
+  Size N;
+  Input X(f32, {N});
+  Output Y(f32, {N});
+  Index i(N);
+  Y(i) = X(i, i);
+}
+)");
+  const Ran r = nautilusc({"check", path});
+  EXPECT_EQ(r.status, kBadInput);
+  EXPECT_NE(r.err.find("broken.spec.cpp:9:"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("^"), std::string::npos) << r.err;
+}
+
+TEST(Cli, CheckPrintsAProgramThatReadsBack) {
+  const std::string path = write_temp("rows.spec.cpp", kRows);
+  const Ran naut = nautilusc({"check", path, "--naut"});
+  ASSERT_EQ(naut.status, kGood) << naut.err;
+  const std::string copy = write_temp("rows.naut", naut.out);
+  const Ran again = nautilusc({"check", copy, "--naut"});
+  ASSERT_EQ(again.status, kGood) << again.err;
+  EXPECT_EQ(naut.out, again.out);
+  const json j = nautilusc({"check", path, "--json"}).json();
+  EXPECT_EQ(j["name"], "rows");
+  EXPECT_GE(j["dependences"].size(), 4u);
+}
+
+TEST(Cli, ExplainTellsIllegalityRepairAndSavings) {
+  const Ran r = nautilusc({"explain", "attention_causal_gqa", "--seconds", "20", "--max-plans", "3000", "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err << r.out;
+  const json j = r.json();
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_TRUE(j["verified"].get<bool>());
+  EXPECT_LT(j["bytes_final"].get<double>(), 0.5 * j["bytes_unfused"].get<double>());
+  bool repaired = false;
+  for (const json& s : j["steps"]) {
+    EXPECT_TRUE(s.contains("transform") && s.contains("verdict") && s.contains("repairs"));
+    if (s["verdict"] != "repairable" || s["repairs"].empty()) continue;
+    repaired = true;
+    EXPECT_EQ(s["plain"]["verdict"], "illegal");
+    EXPECT_FALSE(s["plain"]["witness"]["text"].get<std::string>().empty());
+    for (const json& repair : s["repairs"]) {
+      EXPECT_GE(repair["derivations"].size(), 2u);
+      for (const json& o : repair["obligations"]) EXPECT_TRUE(o["discharged"].get<bool>()) << o;
+    }
+  }
+  EXPECT_TRUE(repaired) << "the best plan of attention uses a rolling update";
+}
+
+TEST(Cli, ExploreReportsAndSessionReadsBack) {
+  const std::string session = write_temp("s.nautilus.json", "");
+  const Ran r = nautilusc({"explore", "softmax", "--seconds", "10", "--max-plans", "500", "-o", session, "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err;
+  const json j = r.json();
+  for (const char* field : {"plans_costed", "structures_verified", "seconds", "stop_reason", "best"})
+    EXPECT_TRUE(j.contains(field)) << field;
+  ASSERT_FALSE(j["best"].empty());
+  EXPECT_GT(j["structures_verified"].get<int>(), 0);
+  const json s = json::parse(slurp(session), nullptr, false);
+  EXPECT_EQ(s["nodes"].size(), j["nodes"].get<size_t>());
+}
+
+TEST(Cli, SearchOutOfBudgetSaysSo) {
+  const Ran r = nautilusc({"explore", "attention_causal_gqa", "--max-nodes", "1", "--json"});
+  EXPECT_TRUE(r.status == kBudget || r.status == kGood);
+  EXPECT_EQ(r.json()["stop_reason"], "node budget") << r.out;
+}
+
+TEST(Cli, InterruptLeavesAUsableSession) {
+  const std::string session = write_temp("interrupted.nautilus.json", "");
+  const Ran r = nautilusc({"explore", "attention_causal_gqa", "--seconds", "60", "--max-plans", "0", "--strategy",
+                           "exhaustive", "-o", session}, 2.0);
+  EXPECT_TRUE(r.status == kGood || r.status == kBudget) << r.status << r.err;
+  const json s = json::parse(slurp(session), nullptr, false);
+  ASSERT_FALSE(s.is_discarded());
+  EXPECT_GT(s["nodes"].size(), 1u);
+}
+
+TEST(Cli, ApplyReplaysAndRefuses) {
+  const std::string spec = write_temp("rows.spec.cpp", kRows);
+  const Ran start = nautilusc({"apply", spec, "--json"});
+  ASSERT_EQ(start.status, kGood) << start.err;
+  const int root = start.json()["schedule"]["root"]["id"].get<int>();
+  auto fuse = [&](const char* name) {
+    return json::array({{{"transform", name}, {"params", {{"node", root}, {"first", 0}, {"last", 2}, {"depth", 2}}}}}).dump();
+  };
+  const Ran plain = nautilusc({"apply", spec, "--script", write_temp("plain.json", fuse("fuse")), "--json"});
+  EXPECT_EQ(plain.status, kNo) << plain.out;
+  EXPECT_EQ(plain.json()["steps"][0]["verdict"], "illegal");
+  EXPECT_FALSE(plain.json()["steps"][0]["witness"]["text"].get<std::string>().empty());
+  const Ran rolled = nautilusc({"apply", spec, "--script", write_temp("rolled.json", fuse("rolling_update")), "--json"});
+  EXPECT_EQ(rolled.status, kGood) << rolled.out << rolled.err;
+  EXPECT_EQ(rolled.json()["steps"][0]["verdict"], "repairable");
+  EXPECT_TRUE(rolled.json()["verified"].get<bool>());
+  EXPECT_EQ(nautilusc({"apply", spec, "--script", write_temp("junk.json", "{{{")}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"apply", spec, "--script", write_temp("unknown.json", R"([{"transform": "levitate"}])")}).status, kBadInput);
+}
+
+TEST(Cli, CorpusListsWhatShips) {
+  const json j = nautilusc({"corpus", "list", "--json"}).json();
+  EXPECT_GE(j["kernels"].size(), 12u);
+  EXPECT_GE(j["models"].size(), 5u);
+  EXPECT_GE(j["machines"].size(), 6u);
+  EXPECT_EQ(nautilusc({"corpus", "show", "softmax"}).status, kGood);
+  EXPECT_EQ(nautilusc({"corpus", "show", "nothing"}).status, kBadInput);
+}
+
+TEST(Cli, PlanFileRunsAgain) {
+  const std::string plan = write_temp("plan.json", "");
+  ASSERT_EQ(nautilusc({"explore", "softmax", "--machine", "cpu", "--max-plans", "200", "--plan", plan}).status, kGood);
+  const Ran r = nautilusc({"run", "softmax", "--plan", plan, "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err << r.out;
+  EXPECT_TRUE(r.json()["passed"].get<bool>());
+}
+
+}  // namespace
+}  // namespace nautilus::test
