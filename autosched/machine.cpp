@@ -1,0 +1,185 @@
+#include "autosched/machine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace nautilus::sched {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+Refusal bad(const std::string& where, const std::string& why, const std::string& suggest = "") {
+  return Refusal{"read a machine description", where, why, suggest};
+}
+
+// Reads one number with unit and source, or appends what is wrong with it to `problems`.
+Quantity read_quantity(const json& parent, const char* key, const std::string& unit, std::vector<std::string>& problems,
+                       bool required = true) {
+  Quantity q;
+  if (!parent.contains(key)) {
+    if (required) problems.push_back(std::string("\"") + key + "\" is missing");
+    return q;
+  }
+  const json& j = parent[key];
+  if (!j.is_object() || !j.contains("value") || !j["value"].is_number()) {
+    problems.push_back(std::string("\"") + key + "\" needs {\"value\": number, \"unit\", \"source\"}");
+    return q;
+  }
+  q.value = j["value"].get<double>();
+  if (j.contains("unit") && j["unit"].is_string()) q.unit = j["unit"].get<std::string>();
+  if (j.contains("source") && j["source"].is_string()) q.source = j["source"].get<std::string>();
+  if (q.unit != unit) problems.push_back(std::string("\"") + key + "\" has unit \"" + q.unit + "\", expected \"" + unit + "\"");
+  if (q.source.empty()) problems.push_back(std::string("\"") + key + "\" has no source");
+  if (!std::isfinite(q.value) || q.value <= 0) problems.push_back(std::string("\"") + key + "\" must be positive");
+  return q;
+}
+
+json quantity_json(const Quantity& q) { return {{"value", q.value}, {"unit", q.unit}, {"source", q.source}}; }
+
+std::optional<fs::path> executable_dir() {
+  std::error_code ec;
+  fs::path p = fs::read_symlink("/proc/self/exe", ec);
+  if (ec) return std::nullopt;
+  return p.parent_path();
+}
+
+}  // namespace
+
+const MemoryLevel* Machine::level(std::string_view n) const {
+  for (const MemoryLevel& l : levels)
+    if (l.name == n) return &l;
+  return nullptr;
+}
+
+// f32 products run on the FMA units unless the spec's numerics allow tf32, which this does not assume.
+double Machine::matrix_rate(Type t) const {
+  auto it = matrix.find(std::string(type_name(t)));
+  return it == matrix.end() ? fma.value : std::max(it->second.value, t == Type::F32 ? fma.value : 0.0);
+}
+
+// Every number must be there, positive, in the expected unit and with a source; all problems are listed.
+Expected<Machine> machine_from_json(const json& j) {
+  if (!j.is_object()) return bad("", "not a JSON object");
+  std::vector<std::string> problems;
+  Machine m;
+  auto text = [&](const char* key) {
+    if (!j.contains(key) || !j[key].is_string()) {
+      problems.push_back(std::string("\"") + key + "\" is missing");
+      return std::string();
+    }
+    return j[key].get<std::string>();
+  };
+  m.id = text("id");
+  m.name = text("name");
+  m.kind = text("kind");
+  if (m.kind != "gpu" && m.kind != "cpu") problems.push_back("\"kind\" is \"" + m.kind + "\", expected \"gpu\" or \"cpu\"");
+  if (j.contains("units") && j["units"].is_number_integer()) m.units = j["units"].get<int>();
+  if (m.units < 1) problems.push_back("\"units\" must be at least 1");
+  m.clock = read_quantity(j, "clock", "Hz", problems);
+  if (j.contains("matrix") && j["matrix"].is_object())
+    for (auto& [type, unused] : j["matrix"].items()) {
+      if (!type_from_name(type) && type != "tf32") problems.push_back("\"matrix\" names an unknown type \"" + type + "\"");
+      m.matrix[type] = read_quantity(j["matrix"], type.c_str(), "FLOP/s", problems);
+    }
+  m.fma = read_quantity(j, "fma", "FLOP/s", problems);
+  m.special = read_quantity(j, "special", "1/s", problems);
+  if (j.contains("levels") && j["levels"].is_array())
+    for (const json& l : j["levels"]) {
+      MemoryLevel level;
+      level.name = l.value("name", "");
+      level.bandwidth = read_quantity(l, "bandwidth", "B/s", problems);
+      level.capacity = read_quantity(l, "capacity", "B", problems);
+      level.per_unit = l.value("per_unit", false);
+      m.levels.push_back(level);
+    }
+  if (m.levels.empty()) problems.push_back("\"levels\" is missing or empty");
+  m.registers_per_unit = read_quantity(j, "registers_per_unit", "B", problems);
+  m.shared_per_unit = read_quantity(j, "shared_per_unit", "B", problems);
+  m.launch_latency = read_quantity(j, "launch_latency", "s", problems);
+  m.barrier_latency = read_quantity(j, "barrier_latency", "s", problems);
+  m.memory_latency = read_quantity(j, "memory_latency", "s", problems);
+  if (j.contains("sustained")) m.sustained = read_quantity(j, "sustained", "1", problems);
+  m.max_threads_per_unit = j.value("max_threads_per_unit", 2048);
+  if (j.contains("matrix_shape")) m.matrix_shape = j["matrix_shape"].get<std::vector<int64_t>>();
+  if (m.matrix_shape.size() != 3) m.matrix_shape = {1, 1, 1};
+  if (problems.empty()) return m;
+  std::string why;
+  for (const std::string& p : problems) why += (why.empty() ? "" : "; ") + p;
+  return bad(m.id, why, "see corpus/machines/h200.json for the shape");
+}
+
+json machine_to_json(const Machine& m) {
+  json j{{"id", m.id}, {"name", m.name}, {"kind", m.kind}, {"units", m.units}, {"clock", quantity_json(m.clock)}};
+  j["matrix"] = json::object();
+  for (auto& [type, q] : m.matrix) j["matrix"][type] = quantity_json(q);
+  j["fma"] = quantity_json(m.fma);
+  j["special"] = quantity_json(m.special);
+  j["levels"] = json::array();
+  for (const MemoryLevel& l : m.levels)
+    j["levels"].push_back({{"name", l.name}, {"bandwidth", quantity_json(l.bandwidth)},
+                           {"capacity", quantity_json(l.capacity)}, {"per_unit", l.per_unit}});
+  j["registers_per_unit"] = quantity_json(m.registers_per_unit);
+  j["shared_per_unit"] = quantity_json(m.shared_per_unit);
+  j["launch_latency"] = quantity_json(m.launch_latency);
+  j["barrier_latency"] = quantity_json(m.barrier_latency);
+  j["memory_latency"] = quantity_json(m.memory_latency);
+  if (!m.sustained.source.empty()) j["sustained"] = quantity_json(m.sustained);
+  j["max_threads_per_unit"] = m.max_threads_per_unit;
+  j["matrix_shape"] = m.matrix_shape;
+  return j;
+}
+
+Expected<Machine> load_machine(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return bad(path, "cannot be opened", "--machine takes an id of corpus/machines or a path");
+  json j = json::parse(in, nullptr, false);
+  if (j.is_discarded()) return bad(path, "is not valid JSON");
+  try {
+    Expected<Machine> m = machine_from_json(j);
+    if (m) return m;
+    Refusal r = m.error();
+    r.where = path;
+    return r;
+  } catch (const json::exception& e) {
+    return bad(path, e.what());
+  }
+}
+
+std::string corpus_dir() {
+  if (const char* env = std::getenv("NAUTILUS_CORPUS"); env && *env) return env;
+  std::error_code ec;
+  if (auto dir = executable_dir())
+    for (const char* rel : {"corpus", "../corpus", "../share/nautilus/corpus"})
+      if (fs::is_directory(*dir / rel / "machines", ec)) return (*dir / rel).lexically_normal().string();
+  return NAUTILUS_SOURCE_DIR "/corpus";
+}
+
+std::vector<std::string> list_machines() {
+  std::vector<std::string> ids{"cpu"};
+  std::error_code ec;
+  for (auto& entry : fs::directory_iterator(fs::path(corpus_dir()) / "machines", ec))
+    if (entry.path().extension() == ".json") ids.push_back(entry.path().stem().string());
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+Expected<Machine> find_machine(const std::string& id) {
+  if (id == "cpu") {
+    static const Machine host = probe_cpu();
+    return host;
+  }
+  std::error_code ec;
+  fs::path file = fs::path(corpus_dir()) / "machines" / (id + ".json");
+  if (fs::is_regular_file(file, ec)) return load_machine(file.string());
+  if (fs::is_regular_file(id, ec)) return load_machine(id);
+  std::string known;
+  for (const std::string& k : list_machines()) known += (known.empty() ? "" : ", ") + k;
+  return Refusal{"find machine \"" + id + "\"", corpus_dir() + "/machines", "no such machine", "one of " + known};
+}
+
+}  // namespace nautilus::sched
