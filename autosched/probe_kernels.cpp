@@ -4,7 +4,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#define NAUTILUS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3")))
+#define NAUTILUS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "fp-contract=fast")))
 #else
 #define NAUTILUS_CLONES
 #endif
@@ -16,16 +16,20 @@ typedef int32_t I __attribute__((vector_size(64), aligned(4), may_alias));
 }  // namespace
 
 NAUTILUS_CLONES float fma_rounds(long rounds) {
-  V a[16];
-  for (int i = 0; i < 16; ++i) a[i] = V{} + static_cast<float>(i);
-  V m = V{} + 0.999f, c = V{} + 1e-3f;
+  const V z{};
+  V a0 = z, a1 = z + 1, a2 = z + 2, a3 = z + 3, a4 = z + 4, a5 = z + 5, a6 = z + 6, a7 = z + 7;
+  V a8 = z + 8, a9 = z + 9, b0 = z + 10, b1 = z + 11, b2 = z + 12, b3 = z + 13, b4 = z + 14, b5 = z + 15;
+  V m = V{} + 0.999f;
+  float step = 1e-3f;
   for (long r = 0; r < rounds; ++r) {
-    asm volatile("" : "+m"(c));
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) a[i] = a[i] * m + c;
+    asm volatile("" : "+m"(step));
+    V c = V{} + step;
+    a0 = a0 * m + c, a1 = a1 * m + c, a2 = a2 * m + c, a3 = a3 * m + c;
+    a4 = a4 * m + c, a5 = a5 * m + c, a6 = a6 * m + c, a7 = a7 * m + c;
+    a8 = a8 * m + c, a9 = a9 * m + c, b0 = b0 * m + c, b1 = b1 * m + c;
+    b2 = b2 * m + c, b3 = b3 * m + c, b4 = b4 * m + c, b5 = b5 * m + c;
   }
-  V s = V{};
-  for (int i = 0; i < 16; ++i) s += a[i];
+  V s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + b0 + b1 + b2 + b3 + b4 + b5;
   float out = 0;
   for (int i = 0; i < 16; ++i) out += s[i];
   return out;
@@ -42,8 +46,8 @@ NAUTILUS_CLONES float exp_many(const float* x, float* y, size_t n) {
     p = p * f + 0.2402265f;
     p = p * f + 0.6931472f;
     p = p * f + 1.0f;
-    I bits = (reinterpret_cast<I&>(t) << 23) + reinterpret_cast<I&>(p);
-    *reinterpret_cast<V*>(y + i) = reinterpret_cast<V&>(bits);
+    I bits = ((I)t << 23) + (I)p;
+    *reinterpret_cast<V*>(y + i) = (V)bits;
   }
   return n ? y[n / 2] : 0.0f;
 }
