@@ -1,0 +1,74 @@
+#include "autosched/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace nautilus::sched {
+namespace {
+
+// Closes (and, unless kept, removes) a temporary file.
+class TempFile {
+ public:
+  explicit TempFile(std::string path) : path_(std::move(path)) {
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  }
+  ~TempFile() {
+    if (fd_ >= 0) ::close(fd_);
+    if (!kept_ && fd_ >= 0) ::unlink(path_.c_str());
+  }
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
+  bool open() const { return fd_ >= 0; }
+  bool write(const std::string& s) {
+    for (size_t done = 0; done < s.size();) {
+      ssize_t n = ::write(fd_, s.data() + done, s.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      done += static_cast<size_t>(n);
+    }
+    return ::fsync(fd_) == 0;
+  }
+  bool rename_to(const std::string& to) { return kept_ = ::rename(path_.c_str(), to.c_str()) == 0; }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  bool kept_ = false;
+};
+
+void sync_directory(const std::filesystem::path& dir) {
+  int fd = ::open(dir.empty() ? "." : dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+Expected<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Refusal{"read a file", path, std::strerror(errno), ""};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content) {
+  auto failed = [&](const char* what) {
+    return Refusal{"write a file", path, std::string(what) + ": " + std::strerror(errno), "check the directory and free space"};
+  };
+  TempFile temp(path + ".tmp" + std::to_string(::getpid()));
+  if (!temp.open()) return failed("cannot create a temporary file beside it");
+  if (!temp.write(content)) return failed("cannot write");
+  if (!temp.rename_to(path)) return failed("cannot rename into place");
+  sync_directory(std::filesystem::path(path).parent_path());
+  return std::nullopt;
+}
+
+}  // namespace nautilus::sched

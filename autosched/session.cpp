@@ -1,0 +1,198 @@
+// Session files: one JSON document. Nodes are arrays over a table of strings, so that 100,000 of them stay small.
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "autosched/file.h"
+#include "autosched/search.h"
+
+namespace nautilus::sched {
+namespace {
+
+using nlohmann::json;
+constexpr int kSessionVersion = 1;
+
+// Strings by number, in order of first use.
+class Strings {
+ public:
+  int id(const std::string& s) {
+    auto [it, fresh] = ids_.emplace(s, static_cast<int>(ids_.size()));
+    if (fresh) all_.push_back(s);
+    return it->second;
+  }
+  const std::vector<std::string>& all() const { return all_; }
+
+ private:
+  std::map<std::string, int> ids_;
+  std::vector<std::string> all_;
+};
+
+json number(double v) { return std::isfinite(v) ? json(v) : json(std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf"); }
+double number(const json& j) {
+  if (j.is_number()) return j.get<double>();
+  const std::string& s = j.get_ref<const std::string&>();
+  return s == "inf" ? INFINITY : s == "-inf" ? -INFINITY : NAN;
+}
+
+json node_to_json(const SearchNode& n, Strings& strings) {
+  json steps = json::array(), points = json::array(), knobs = json::array();
+  for (const poly::TransformStep& s : n.steps) {
+    steps.push_back(strings.id(s.name));
+    steps.push_back(strings.id(s.params));
+  }
+  for (const RooflinePoint& p : n.points)
+    points.push_back(json::array({strings.id(p.level), number(p.intensity), number(p.achieved), number(p.roof)}));
+  for (auto& [k, v] : n.knobs) {
+    knobs.push_back(strings.id(k));
+    knobs.push_back(v);
+  }
+  return json::array({n.parent, static_cast<int>(n.state), static_cast<int>(n.verdict), strings.id(n.decision),
+                      strings.id(n.reason), n.duplicate_of, number(n.seconds), number(n.lower_bound),
+                      strings.id(n.limiter), std::move(steps), std::move(points), std::move(knobs)});
+}
+
+// Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
+SearchNode node_from_json(const json& j, int id, const std::vector<std::string>& strings) {
+  SearchNode n;
+  n.id = id;
+  n.parent = j.at(0).get<int>();
+  int state = j.at(1).get<int>(), verdict = j.at(2).get<int>();
+  if (n.parent >= id || n.parent < -1) throw std::out_of_range("node " + std::to_string(id) + " has a bad parent");
+  if (state < 0 || state > static_cast<int>(NodeState::Failed)) throw std::out_of_range("unknown node state");
+  if (verdict < 0 || verdict > static_cast<int>(poly::VerdictKind::Unknown)) throw std::out_of_range("unknown verdict");
+  n.state = static_cast<NodeState>(state);
+  n.verdict = static_cast<poly::VerdictKind>(verdict);
+  auto text = [&](const json& k) -> const std::string& { return strings.at(k.get<size_t>()); };
+  n.decision = text(j.at(3));
+  n.reason = text(j.at(4));
+  n.duplicate_of = j.at(5).get<int>();
+  n.seconds = number(j.at(6));
+  n.lower_bound = number(j.at(7));
+  n.limiter = text(j.at(8));
+  const json& steps = j.at(9);
+  for (size_t k = 0; k + 1 < steps.size(); k += 2) n.steps.push_back({text(steps[k]), text(steps[k + 1])});
+  for (const json& p : j.at(10)) n.points.push_back({text(p.at(0)), number(p.at(1)), number(p.at(2)), number(p.at(3))});
+  const json& knobs = j.at(11);
+  for (size_t k = 0; k + 1 < knobs.size(); k += 2) n.knobs[text(knobs[k])] = knobs[k + 1].get<int64_t>();
+  return n;
+}
+
+json options_to_json(const SearchOptions& o) {
+  return {{"sizes", o.sizes}, {"machine", machine_to_json(o.machine)}, {"seed", o.seed},
+          {"strategy", static_cast<int>(o.strategy)}, {"beam", o.beam}, {"seconds", o.seconds},
+          {"max_nodes", o.max_nodes}, {"max_plans", o.max_plans}, {"isl_quota", o.isl_quota},
+          {"top", o.top}, {"numerics", o.numerics}};
+}
+
+Expected<SearchOptions> options_from_json(const json& j) {
+  SearchOptions o;
+  o.sizes = j.at("sizes").get<poly::Sizes>();
+  Expected<Machine> m = machine_from_json(j.at("machine"));
+  if (!m) return m.error();
+  o.machine = *m;
+  o.seed = j.at("seed").get<uint64_t>();
+  int strategy = j.at("strategy").get<int>();
+  if (strategy < 0 || strategy > static_cast<int>(Strategy::Exhaustive)) throw std::out_of_range("unknown strategy");
+  o.strategy = static_cast<Strategy>(strategy);
+  o.beam = j.at("beam").get<int>();
+  o.seconds = j.at("seconds").get<double>();
+  o.max_nodes = j.at("max_nodes").get<int>();
+  o.max_plans = j.at("max_plans").get<int>();
+  o.isl_quota = j.at("isl_quota").get<unsigned long>();
+  o.top = j.at("top").get<int>();
+  o.numerics = j.at("numerics").get<std::string>();
+  return o;
+}
+
+Refusal damaged(const std::string& why) {
+  return Refusal{"open a session", "", why, "run the search again; sessions are only written whole"};
+}
+
+}  // namespace
+
+json session_to_json(const Session& s) {
+  Strings strings;
+  json nodes = json::array();
+  for (const SearchNode& n : s.result.nodes) nodes.push_back(node_to_json(n, strings));
+  json notes = json::object();
+  for (auto& [id, text] : s.notes) notes[std::to_string(id)] = text;
+  const SearchResult& r = s.result;
+  return {{"nautilus_session", kSessionVersion},
+          {"spec", {{"path", s.spec_path}, {"text", s.spec_text}, {"hash", s.spec_hash}, {"kernel", s.kernel}}},
+          {"program", s.program_naut},
+          {"options", options_to_json(s.options)},
+          {"result", {{"best", r.best}, {"pareto", r.pareto}, {"plans_costed", r.plans_costed},
+                      {"structures_verified", r.structures_verified}, {"duplicates", r.duplicates},
+                      {"seconds", r.seconds}, {"first_plan_seconds", r.first_plan_seconds},
+                      {"stop_reason", static_cast<int>(r.stop_reason)}}},
+          {"strings", strings.all()},
+          {"nodes", std::move(nodes)},
+          {"notes", std::move(notes)}};
+}
+
+Expected<Session> session_from_json(const json& j) {
+  if (!j.is_object() || !j.contains("nautilus_session")) return damaged("not a Nautilus session file");
+  if (!j["nautilus_session"].is_number_integer()) return damaged("its version is not a number");
+  int version = j["nautilus_session"].get<int>();
+  if (version > kSessionVersion)
+    return Refusal{"open a session", "", "written by a newer version (format " + std::to_string(version) +
+                       ", this program reads up to " + std::to_string(kSessionVersion) + ")", "update Nautilus"};
+  try {
+    Session s;
+    const json& spec = j.at("spec");
+    s.spec_path = spec.at("path").get<std::string>();
+    s.spec_text = spec.at("text").get<std::string>();
+    s.spec_hash = spec.at("hash").get<std::string>();
+    s.kernel = spec.at("kernel").get<std::string>();
+    s.program_naut = j.at("program").get<std::string>();
+    Expected<SearchOptions> options = options_from_json(j.at("options"));
+    if (!options) return options.error();
+    s.options = *options;
+    const json& r = j.at("result");
+    s.result.best = r.at("best").get<std::vector<int>>();
+    s.result.pareto = r.at("pareto").get<std::vector<int>>();
+    s.result.plans_costed = r.at("plans_costed").get<int>();
+    s.result.structures_verified = r.at("structures_verified").get<int>();
+    s.result.duplicates = r.at("duplicates").get<int>();
+    s.result.seconds = r.at("seconds").get<double>();
+    s.result.first_plan_seconds = r.at("first_plan_seconds").get<double>();
+    int stop = r.at("stop_reason").get<int>();
+    if (stop < 0 || stop > static_cast<int>(StopReason::Interrupted)) throw std::out_of_range("unknown stop reason");
+    s.result.stop_reason = static_cast<StopReason>(stop);
+    std::vector<std::string> strings = j.at("strings").get<std::vector<std::string>>();
+    const json& nodes = j.at("nodes");
+    s.result.nodes.reserve(nodes.size());
+    for (const json& n : nodes)
+      s.result.nodes.push_back(node_from_json(n, static_cast<int>(s.result.nodes.size()), strings));
+    const int count = static_cast<int>(s.result.nodes.size());
+    for (const std::vector<int>* list : {&s.result.best, &s.result.pareto})
+      for (int id : *list)
+        if (id < 0 || id >= count) throw std::out_of_range("a listed node does not exist");
+    for (auto& [id, text] : j.at("notes").items()) s.notes[std::stoi(id)] = text.get<std::string>();
+    return s;
+  } catch (const std::exception& e) {
+    return damaged(std::string("damaged: ") + e.what());
+  }
+}
+
+Expected<Session> load_session(const std::string& path) {
+  Expected<std::string> text = read_file(path);
+  if (!text) return text.error();
+  json j = json::parse(*text, nullptr, false);
+  if (j.is_discarded()) {
+    Refusal r = damaged("not valid JSON (truncated or damaged)");
+    r.where = path;
+    return r;
+  }
+  Expected<Session> s = session_from_json(j);
+  if (s) return s;
+  Refusal r = s.error();
+  r.where = path;
+  return r;
+}
+
+std::optional<Refusal> save_session(const Session& s, const std::string& path) {
+  return write_file_atomically(path, session_to_json(s).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+}  // namespace nautilus::sched
