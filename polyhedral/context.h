@@ -95,6 +95,11 @@ isl::aff substitute_params(const isl::aff& a, const Sizes& sizes);      // exact
 isl::pw_aff substitute_params(const isl::pw_aff& a, const Sizes& sizes);  // over parameters only (extents)
 isl::set insert_dims(const isl::set& s, unsigned pos, unsigned n);
 bool is_bounded(const isl::set& s);
+isl::set simplify(const isl::set& s);  // same set, coalesced, without redundant constraints
+isl::map simplify(const isl::map& m);
+// { x -> y : a(x) lexicographically before b(y) }; a and b map into one anonymous tuple.
+isl::map lex_before(const isl::map& a, const isl::map& b);
+isl::map same_time(const isl::map& a, const isl::map& b);  // { x -> y : a(x) = b(y) }
 // Smallest/largest value of dim over s, if s is bounded there and has no free parameter.
 std::optional<int64_t> dim_min(const isl::set& s, unsigned dim);
 std::optional<int64_t> dim_max(const isl::set& s, unsigned dim);

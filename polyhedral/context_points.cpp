@@ -1,4 +1,5 @@
 // Values, extremes and sample points of sets.
+#include <isl/map.h>
 #include <isl/set.h>
 #include <isl/val.h>
 
@@ -23,6 +24,17 @@ bool is_bounded(const isl::set& s) {
   detail::check(s.ctx(), b != isl_bool_error);
   return b == isl_bool_true;
 }
+
+isl::set simplify(const isl::set& s) {
+  return take(s.ctx(), isl_set_remove_redundancies(isl_set_coalesce(s.copy())));
+}
+isl::map simplify(const isl::map& m) {
+  return take(m.ctx(), isl_map_remove_redundancies(isl_map_coalesce(m.copy())));
+}
+isl::map lex_before(const isl::map& a, const isl::map& b) {
+  return take(a.ctx(), isl_map_lex_lt_map(a.copy(), b.copy()));
+}
+isl::map same_time(const isl::map& a, const isl::map& b) { return a.apply_range(b.reverse()); }
 
 namespace {
 
