@@ -1,0 +1,110 @@
+#include "compiler/lower/range.h"
+
+namespace nautilus::lower {
+namespace {
+
+int64_t floor_div(int64_t a, int64_t d) {
+  int64_t q = a / d;
+  return (a % d != 0 && a < 0) ? q - 1 : q;
+}
+
+// Absent on overflow: an unknown bound is always sound.
+std::optional<int64_t> add(std::optional<int64_t> a, std::optional<int64_t> b) {
+  int64_t r = 0;
+  if (!a || !b || __builtin_add_overflow(*a, *b, &r)) return {};
+  return r;
+}
+std::optional<int64_t> mul(std::optional<int64_t> a, int64_t c) {
+  int64_t r = 0;
+  if (!a || __builtin_mul_overflow(*a, c, &r)) return {};
+  return r;
+}
+
+// min/max of two intervals' lower or upper ends; `both`: the result needs both ends to be known.
+std::optional<int64_t> pick(std::optional<int64_t> a, std::optional<int64_t> b, bool smaller, bool both) {
+  if (a && b) return smaller ? std::min(*a, *b) : std::max(*a, *b);
+  if (both) return {};
+  return a ? a : b;
+}
+
+}  // namespace
+
+Range range_of(const IndexExpr& e, const Ranges& vars) {
+  using Kind = IndexExpr::Kind;
+  switch (e.kind()) {
+    case Kind::Const: return {e.constant(), e.constant()};
+    case Kind::Var: {
+      auto it = vars.find(e.name());
+      return it == vars.end() ? Range{} : it->second;
+    }
+    case Kind::Add: {
+      Range r{0, 0};
+      for (const IndexExpr& a : e.args()) {
+        Range t = range_of(a, vars);
+        r = {add(r.lo, t.lo), add(r.hi, t.hi)};
+      }
+      return r;
+    }
+    case Kind::Mul: {
+      Range t = range_of(e.args()[0], vars);
+      Range r{mul(t.lo, e.constant()), mul(t.hi, e.constant())};
+      if (e.constant() < 0) std::swap(r.lo, r.hi);
+      return r;
+    }
+    case Kind::FloorDiv: {
+      Range t = range_of(e.args()[0], vars);
+      Range r;
+      if (t.lo) r.lo = floor_div(*t.lo, e.constant());
+      if (t.hi) r.hi = floor_div(*t.hi, e.constant());
+      return r;
+    }
+    case Kind::Mod: {
+      Range t = range_of(e.args()[0], vars);
+      const int64_t d = e.constant();
+      if (t.lo && t.hi && floor_div(*t.lo, d) == floor_div(*t.hi, d)) {
+        const int64_t base = floor_div(*t.lo, d) * d;
+        return {*t.lo - base, *t.hi - base};
+      }
+      return {0, d - 1};
+    }
+    case Kind::Min: {
+      Range a = range_of(e.args()[0], vars), b = range_of(e.args()[1], vars);
+      return {pick(a.lo, b.lo, true, true), pick(a.hi, b.hi, true, false)};
+    }
+    case Kind::Max: {
+      Range a = range_of(e.args()[0], vars), b = range_of(e.args()[1], vars);
+      return {pick(a.lo, b.lo, false, false), pick(a.hi, b.hi, false, true)};
+    }
+  }
+  return {};
+}
+
+bool always_holds(const Cond::Atom& a, const Ranges& vars) {
+  Range r = range_of(a.expr, vars);
+  if (a.equality) return r.lo && r.hi && *r.lo == 0 && *r.hi == 0;
+  return r.lo && *r.lo >= 0;
+}
+
+bool never_holds(const Cond::Atom& a, const Ranges& vars) {
+  Range r = range_of(a.expr, vars);
+  if (r.hi && *r.hi < 0) return true;
+  return a.equality && r.lo && *r.lo > 0;
+}
+
+Cond simplify(const Cond& c, const Ranges& vars) {
+  Cond out;
+  for (const Cond::Conj& conj : c.any) {
+    Cond::Conj kept;
+    bool possible = true;
+    for (const Cond::Atom& a : conj) {
+      if (never_holds(a, vars)) possible = false;
+      if (!always_holds(a, vars)) kept.push_back(a);
+    }
+    if (!possible) continue;
+    if (kept.empty()) return Cond::always();
+    out.any.push_back(std::move(kept));
+  }
+  return out;
+}
+
+}  // namespace nautilus::lower
