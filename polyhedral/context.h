@@ -147,6 +147,7 @@ isl::schedule map_schedule(
     const std::function<isl::multi_union_pw_aff(const isl::multi_union_pw_aff&)>& bands);
 // One after the other, as direct children of one sequence node (none if there is one part).
 isl::schedule in_sequence(const std::vector<isl::schedule>& parts);
+std::string mark_name(const isl::schedule_node& mark);  // the text of a mark node
 isl::schedule intersect_domain(const isl::schedule& s, const isl::union_set& domain);
 isl::schedule substitute_params(const isl::schedule& s, const Sizes& sizes);
 

@@ -84,6 +84,10 @@ isl::schedule in_sequence(const std::vector<isl::schedule>& parts) {
   return out;
 }
 
+std::string mark_name(const isl::schedule_node& mark) {
+  return take(mark.ctx(), isl_schedule_node_mark_get_id(mark.get())).name();
+}
+
 isl::schedule intersect_domain(const isl::schedule& s, const isl::union_set& domain) {
   return map_schedule(
       s, [&](const isl::union_set& u) { return u.intersect(domain); },

@@ -6,6 +6,7 @@
 // per-statement affine functions; isl's cursor rebuilds the spine and forgets identity.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -40,9 +41,27 @@ struct BandMember {
 
 enum class NodeKind : uint8_t { Band, Sequence, Filter, Mark, Leaf };
 
+// A hash computed at most once a node. Copies start empty: a copied node is about to be changed.
+class HashCache {
+ public:
+  HashCache() = default;
+  HashCache(const HashCache&) {}
+  HashCache& operator=(const HashCache&) { return clear(), *this; }
+  uint64_t get(bool ignore_sizes) const { return value_[ignore_sizes].load(std::memory_order_relaxed); }
+  void set(bool ignore_sizes, uint64_t h) const { value_[ignore_sizes].store(h, std::memory_order_relaxed); }
+  void clear() { value_[0] = 0, value_[1] = 0; }
+
+ private:
+  mutable std::atomic<uint64_t> value_[2] = {0, 0};  // 0: not computed
+};
+
 struct Node;
 using NodePtr = std::shared_ptr<const Node>;
+// Build nodes with make_* below (they fill in what is derived).
 struct Node {
+  Node() = default;
+  Node(const Node& o);  // isl refuses to copy a null filter
+  Node& operator=(const Node&) = delete;
   NodeId id = 0;
   NodeKind kind = NodeKind::Leaf;
   std::vector<BandMember> members;   // Band
@@ -50,6 +69,10 @@ struct Node {
   isl::union_set filter;             // Filter: the instances that pass (a statement may be split over filters)
   std::string mark;                  // Mark
   std::vector<NodePtr> children;     // Sequence: Filters; Band/Filter/Mark: exactly one; Leaf: none
+  // Derived by make_*:
+  std::map<std::string, isl::set> parts;  // Filter: its sets by statement
+  std::vector<std::string> statements;    // statements below, in order of first execution (a bare Leaf: none)
+  HashCache hash;
 };
 
 // Where a tensor lives. Registers: an SSA tile value (carried by loops); Shared: a block's scratch buffer;
@@ -97,6 +120,17 @@ NodePtr make_filter(isl::union_set filter, NodePtr child, NodeId id);
 NodePtr make_mark(std::string text, NodePtr child, NodeId id);
 NodePtr make_leaf(NodeId id);
 Schedule replace(const Schedule& s, NodeId id, NodePtr by);  // returns a new tree; shares the rest
+NodePtr with_children(const Node& n, std::vector<NodePtr> children);     // same id and contents
+NodePtr with_members(const Node& band, std::vector<BandMember> members);  // same id and child
+const Node* parent_of(const Schedule& s, NodeId id);                      // nullptr for the root or if absent
+// `base` if no band of s has a member of that name (nor `taken`), else base_2, base_3, ...
+std::string unique_member_name(const Schedule& s, const std::string& base, const std::vector<std::string>& taken = {});
+// The same subtree with the instances of `only` (statements without instances are dropped); every node gets a fresh
+// id from next_id unless keep_ids. Null if nothing is left.
+NodePtr restrict_subtree(const NodePtr& n, const isl::union_set& only, NodeId& next_id, bool keep_ids);
+// The dims of S and constants as affine functions on its space.
+isl::aff dim_aff(const isl::set& domain, unsigned k);
+isl::aff constant_aff(const isl::set& domain, int64_t value);
 
 // --- conversions ---------------------------------------------------------------------------
 isl::schedule to_isl(const Schedule& s);  // mappings, scopes and repairs become marks

@@ -36,6 +36,9 @@ struct TransformInfo {
   std::string before, after;  // a small example, tree text
   std::vector<ParamInfo> params;
   std::function<Outcome(const Schedule&, const DependenceSet&, const nlohmann::json& params)> apply;
+  // The edit alone, without a verdict: what apply_unchecked runs. Empty: apply_unchecked runs `apply` with the
+  // program's dependences. Neither records the step in the script: the registry does.
+  std::function<Expected<Schedule>(const Schedule&, const nlohmann::json& params)> edit;
 };
 
 // All transforms, in the order of the docs.
