@@ -30,16 +30,19 @@ struct TileType {
 enum class Code : uint8_t {
   Const,   // value: a rank-0 tile
   Iota,    // index[0]: integer tile (I32) of the expression's values; its axes are those named in it
-  Load,    // tensor, index per tensor dim, mask; masked-out lanes give `value`. Gathered dims take operands
-  Store,   // operands: [value, gathers...]; lanes outside mask are not written
+  Load,    // tensor, index per tensor dim, mask; masked-out lanes give `value`. Gathered dims take operands.
+           // elem: the tensor's; axes: those in index and mask, and of the gathers
+  Store,   // operands: [value, gathers...]; lanes outside mask are not written. The value has the tensor's
+           // elem (emit() inserts the Cast); lanes: axes of the operands and `span`
   Map,     // scalar op (nautilus::Op, all but leaves and Cast); point-wise
   Cast,    // to elem
   Mask,    // operands [a, b]: a where cond, else b (cond over axes, loop variables, sizes)
   Reduce,  // reduce: removes `axes` of operand 0
-  Dot,     // operands [a, b]: sum over `axes` of a*b, accumulated in result elem (F32 or F64 or I32)
+  Dot,     // operands [a, b]: sum over `axes` (in both) of a*b, accumulated in result elem (F32 or F64 or I32)
   Rename,  // axes renamed; no data movement
-  For,     // iv from lower to upper; operands: initial values; region args: [carried...]; results: last yields
-  If,      // cond; two regions without args; results: yields
+  For,     // iv from lower to upper; operands: initial values; region args: [carried...]; results: last yields.
+           // A result has its arg's type; initial values and yields have its elem and may lack axes (broadcast)
+  If,      // cond over loop variables and sizes; two regions without args; results: yields (axes: their union)
   Barrier, // Shared buffers written before are visible after (no-op where a block is one thread)
 };
 std::string_view code_name(Code c);
@@ -63,6 +66,8 @@ struct Instr {
   poly::ReduceOp reduce = poly::ReduceOp::Sum;
   Expr combine, identity;            // Reduce with User
   std::vector<std::string> axes;     // Reduce, Dot: removed axes
+  std::vector<Axis> span;            // Store, Reduce: axes that no operand has (the operand is broadcast over
+                                     // them); sorted. emit() fills it from Builder::axis_extents
   std::vector<std::pair<std::string, std::string>> renames;  // Rename: from -> to
   std::string iv;                    // For
   IndexExpr lower, upper;
@@ -104,7 +109,10 @@ struct Module {
 class Builder {
  public:
   Builder(Kernel& k, Region& at) : k_(&k), at_(&at) {}
-  ValueId emit(Instr i);  // infers the result type(s); For/If need regions complete. Returns results[0] or -1
+  // Appends i with inferred result type(s); For/If need regions complete. Returns results[0] or -1. Results that
+  // are given keep their types (fresh()). A malformed instruction gets a scalar f32: verify() says what is wrong.
+  ValueId emit(Instr i);
+  ValueId emit(Instr i, Type elem);  // with the elem of the result: Const, Cast, Dot; Load if `module` is null
   ValueId constant(double v, Type t = Type::F32);
   ValueId map(nautilus::Op op, std::vector<ValueId> args);
   ValueId cast(ValueId a, Type t);
@@ -119,11 +127,22 @@ class Builder {
   int node = -1;
   // Extents of axes in scope for Iota/Load (name -> extent); the lowering sets it.
   std::map<std::string, int64_t> axis_extents;
+  // Where Load and Store find their tensor's type (besides the kernel's shared buffers); may be null.
+  const Module* module = nullptr;
 
  private:
   Kernel* k_;
   Region* at_;
 };
+
+// Result types of an instruction from those of its operands (in k.types). `axes`: extents of the axes that
+// index expressions and conditions may name; `elem`: for Const, Load, Cast and Dot.
+Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i,
+                                            const std::map<std::string, int64_t>& axes, Type elem);
+int64_t lanes(const TileType& t);                       // product of the extents
+std::string to_string(const TileType& t);               // "f32[i: 64, j: 64]"
+const TensorDecl* find_tensor(const Module& m, const Kernel& k, const std::string& name);
+std::string print(const Instr& i, const Kernel& k);     // one instruction, without its regions
 
 std::string print(const Module& m);
 Expected<Module> parse(std::string_view text, const std::string& file = "");  // exact round trip
