@@ -97,7 +97,7 @@ int apply_script(const Input& in, const std::string& script_path, bool verify) {
   }
   if (in.json) {
     print_json({{"steps", steps}, {"tree", poly::to_text(s)}, {"schedule", poly::to_json(s)}, {"accepted", true},
-                {"verified", ok}, {"checked", v.checked}, {"isl", poly::to_isl(s).to_str()}});
+                {"verified", ok}, {"checked", v.checked}, {"isl", isl_text(poly::to_isl(s))}});
   } else {
     std::cout << "\n" << poly::to_text(s) << "verified independently: " << (ok ? "yes" : "NO: " + v.verdict.why) << "\n";
   }

@@ -36,19 +36,19 @@ int check(const Input& in, bool naut, unsigned long quota) {
     json out = {{"name", loaded->program.name}, {"params", loaded->program.params}, {"sizes", loaded->sizes},
                 {"naut", poly::print_naut(loaded->program)}, {"schedule", poly::to_json(s)}, {"ok", true}};
     for (const poly::Statement& st : loaded->program.statements)
-      out["statements"].push_back({{"name", st.name}, {"domain", st.domain.to_str()}, {"expr", to_string(st.expr)},
+      out["statements"].push_back({{"name", st.name}, {"domain", isl_text(st.domain)}, {"expr", to_string(st.expr)},
                                    {"reduction", st.reduction ? poly::reduce_op_name(st.reduction->op) : ""}});
     out["dependences"] = json::array();
     for (const poly::Dependence& d : deps->all)
       out["dependences"].push_back({{"kind", dep_kind_name(d.kind)}, {"source", d.source}, {"sink", d.sink},
-                                    {"tensor", d.tensor}, {"relation", d.relation.to_str()},
+                                    {"tensor", d.tensor}, {"relation", isl_text(d.relation)},
                                     {"approximate", d.approximate}});
     print_json(out);
     return kGood;
   }
   std::cout << poly::print_naut(loaded->program) << "\ndependences\n";
   for (const poly::Dependence& d : deps->all)
-    std::cout << "  " << dep_kind_name(d.kind) << " on " << d.tensor << ": " << d.relation.to_str()
+    std::cout << "  " << dep_kind_name(d.kind) << " on " << d.tensor << ": " << isl_text(d.relation)
               << (d.approximate ? "  (over-approximated: gathered)" : "") << "\n";
   std::cout << "\noriginal order\n" << poly::to_text(s) << "ok: " << loaded->program.statements.size()
             << " statements, " << deps->all.size() << " dependences\n";

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,14 @@ void install_interrupt_handler();
 std::string human_time(double seconds);  // "12.3 us"
 std::string human_bytes(double bytes);   // "1.25 GB"
 std::string human_count(double n);       // "12.4 G"
+
+// isl's own notation of a set, map or schedule.
+template <class T>
+std::string isl_text(const T& object) {
+  std::ostringstream s;
+  s << object;
+  return s.str();
+}
 
 nlohmann::json to_json(const poly::Verdict& v);
 nlohmann::json to_json(const poly::Repair& r);

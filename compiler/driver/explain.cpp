@@ -92,7 +92,7 @@ int explain(const Input& in, const SearchFlags& f, const ExplainFlags& flags) {
     std::cout << "  " << st.write.tensor << " " << (st.reduction ? std::string(poly::reduce_op_name(st.reduction->op)) + "=" : "=")
               << " " << to_string(st.expr) << "    ";
     for (size_t k = 0; k < st.reads.size(); ++k) std::cout << (k ? ", $" : "where $") << k << " is " << st.reads[k].tensor;
-    std::cout << "\n      over " << st.domain.gist_params(loaded->program.param_context).to_str() << "\n";
+    std::cout << "\n      over " << isl_text(st.domain.gist_params(loaded->program.param_context)) << "\n";
   }
   std::cout << "  one after the other, each intermediate through memory: " << story->traffic_unfused.kernels
             << " kernels, " << human_bytes(story->bytes_unfused) << "\n\nThe search: " << r.plans_costed
