@@ -11,6 +11,7 @@
 namespace nautilus::poly {
 
 struct Loop;
+struct LeafGeometry;  // leaf_geometry.h
 using LoopPtr = std::shared_ptr<const Loop>;
 // One node of the loop AST.
 struct Loop {
@@ -22,6 +23,7 @@ struct Loop {
   int64_t step = 1;
   Mapping mapping = Mapping::Serial;
   NodeId node = -1;                  // the schedule tree's band (or leaf) this came from
+  int depth = -1;                    // For: position of its member among the loops of the leaves below (0: outermost)
   // If
   Cond condition;
   // Statement: a (tile) statement. Domain dim k = base[k] + (its Tile axis, if any).
@@ -31,11 +33,15 @@ struct Loop {
   std::vector<int64_t> extent;       // per domain dim: tile extent (1 if no axis)
   bool partial = false;              // some points of the tile lie outside the domain
   Cond mask;                         // when partial: which points are inside, over ivs and axis names
+  std::vector<IndexExpr> times;      // value of each loop of the leaf, outermost first, over ivs in scope
+  std::shared_ptr<const LeafGeometry> leaf;
 };
 
 struct LoopOptions {
   bool separate_full_tiles = true;   // split loops so that full tiles carry no mask
 };
+// Every loop member above a leaf is a For, also where it has one iteration only (upper = lower + 1: "degenerate";
+// its value may then be substituted below). Consecutive Fors of one member are its range, split.
 // Generates loops for the whole schedule (top-level sequence children are separate kernels, in order) at the
 // program's bound sizes or symbolically. Tile members must have constant extents; otherwise a Refusal says
 // which. Mask conditions are simplified against what the loops already guarantee.
