@@ -60,6 +60,11 @@ isl::set simple_hull(const isl::set& s) {
   return isl::set(take(s.ctx(), isl_set_simple_hull(s.copy())));
 }
 
+isl::pw_aff dim_bound(const isl::set& s, unsigned dim, bool largest) {
+  const int d = static_cast<int>(dim);
+  return take(s.ctx(), largest ? isl_set_dim_max(s.copy(), d) : isl_set_dim_min(s.copy(), d));
+}
+
 isl::aff dim_aff(const isl::space& set_space, unsigned dim) {
   isl::ctx ctx = set_space.ctx();
   return take(ctx, isl_aff_var_on_domain(isl_local_space_from_space(set_space.copy()), isl_dim_set, dim));

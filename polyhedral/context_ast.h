@@ -21,6 +21,9 @@ isl::set dims_to_params(const isl::set& s, const std::vector<std::string>& names
 // One basic set that contains the set, bounded by (translated) constraints of its pieces.
 isl::set simple_hull(const isl::set& s);
 
+// Smallest or largest value of a dim as a function of the parameters.
+isl::pw_aff dim_bound(const isl::set& s, unsigned dim, bool largest);
+
 // One dim, or a constant, as an affine expression on a set space.
 isl::aff dim_aff(const isl::space& set_space, unsigned dim);
 isl::aff constant_aff(const isl::space& set_space, int64_t c);

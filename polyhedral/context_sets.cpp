@@ -1,5 +1,6 @@
 // Tuples, names, dimensions and parameters of sets and maps.
 #include <isl/aff.h>
+#include <isl/local_space.h>
 #include <isl/map.h>
 #include <isl/val.h>
 
@@ -176,23 +177,27 @@ isl::map substitute_params(const isl::map& m, const Sizes& sizes) {
   return out;
 }
 
-// Turns each parameter into a leading domain dimension and pulls back along { x -> [[value] -> x] }.
+// Turns each parameter into a trailing domain dimension and pulls back along { S[x] -> [x, value] }.
 isl::aff substitute_params(const isl::aff& a, const Sizes& sizes) {
   isl::ctx ctx = a.ctx();
   isl::aff out = a;
   for (const auto& [name, value] : sizes) {
     const int at = isl_aff_find_dim_by_name(out.get(), isl_dim_param, name.c_str());
     if (at < 0) continue;
-    const isl::id id(ctx, name);
-    isl::multi_id tuple = isl::space::unit(ctx).add_unnamed_tuple(1).multi_id(id.to_list());
-    isl::aff lifted = out.unbind_params_insert_domain(tuple);
-    isl::space pairs = take(ctx, isl_aff_get_domain_space(lifted.get()));
-    isl::space x = pairs.unwrap().range();
-    isl::multi_aff constant =
-        isl::multi_aff::zero(take(ctx, isl_space_map_from_domain_and_range(
-                                           x.copy(), pairs.unwrap().domain().release())));
-    constant = constant.add_constant(isl::val(ctx, value));
-    out = lifted.pullback(constant.range_product(x.identity_multi_aff_on_domain()));
+    const isl_size n = isl_aff_dim(out.get(), isl_dim_in);
+    detail::check(ctx, n >= 0);
+    isl_space* raw = isl_aff_get_domain_space(out.get());
+    const isl::space x = take(ctx, isl_space_drop_dims(raw, isl_dim_param, static_cast<unsigned>(at), 1));
+    out = take(ctx, isl_aff_move_dims(out.release(), isl_dim_in, static_cast<unsigned>(n), isl_dim_param,
+                                      static_cast<unsigned>(at), 1));
+    const isl::space wide = take(ctx, isl_aff_get_domain_space(out.get()));
+    isl_local_space* local = isl_local_space_from_space(x.copy());
+    isl::multi_aff lift = isl::multi_aff::zero(take(ctx, isl_space_map_from_domain_and_range(x.copy(), wide.copy())));
+    for (int k = 0; k < n; ++k)
+      lift = lift.set_at(k, take(ctx, isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set,
+                                                            static_cast<unsigned>(k))));
+    lift = lift.set_at(static_cast<int>(n), take(ctx, isl_aff_val_on_domain(local, isl::val(ctx, value).release())));
+    out = out.pullback(lift);
   }
   return out;
 }

@@ -29,11 +29,11 @@ struct PieceMaker {
     if (!l.geometry->always_full) {
       isl::set executed = sets_of(build.schedule().domain()).at(0).intersect_params(k.context);
       if (executed.n_basic_set() > 1) executed = simple_hull(executed);
-      p.partial = l.full.is_null() || !executed.is_subset(l.full);
+      p.partial = !l.full || !executed.is_subset(*l.full);
       if (p.partial) {
-        const unsigned n = n_dim(executed), m = n_dim(l.inside) - n;
+        const unsigned n = n_dim(executed), m = n_dim(*l.inside) - n;
         isl::set lifted = set_tuple_name(insert_dims(executed, n, m), l.geometry->label);
-        isl::set mask = l.inside.gist(l.box.intersect(lifted)).coalesce();
+        isl::set mask = l.inside->gist(l.box->intersect(lifted)).coalesce();
         auto cond = to_cond(mask, l.names);
         if (cond) p.mask = *cond;
         else refusal = cond.error();

@@ -9,7 +9,9 @@ namespace nautilus::poly {
 // A leaf's sets with the outermost Grid loops turned into parameters: what isl generates code for.
 struct LoopLeaf {
   LeafPtr geometry;
-  isl::set times, full, inside, box;  // { label[t'] }, { label[t', a] }: t' are the loops that are not grid dims
+  isl::set times;                     // { label[t'] }: t' are the loops that are not grid dims
+  // Absent when every tile is full (inside, box: { label[t', a] }); full also when not wanted.
+  std::optional<isl::set> full, inside, box;
   std::vector<std::string> names;     // of t', then axes
   std::vector<IndexExpr> base;        // over all loop names
 };

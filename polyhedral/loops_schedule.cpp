@@ -64,8 +64,8 @@ struct Builder {
       return unnamed(project_out(s, depth, n - depth));
     };
     for (const LoopLeaf* l : leaves) {
-      if (l->full.is_null()) continue;
-      isl::set f = prefix(l->full), t = prefix(l->times);
+      if (!l->full) continue;
+      isl::set f = prefix(*l->full), t = prefix(l->times);
       full = full ? full->intersect(f) : f;
       some = some ? some->unite(t) : t;
     }
@@ -139,10 +139,7 @@ struct Builder {
 
 // Rectangular hull of the grid coordinates: lower and upper (exclusive) bound of each, and as a set.
 std::optional<Refusal> grid_hull(LoopKernel& k, size_t grid, isl::set context) {
-  if (grid == 0) {
-    k.context = context;
-    return {};
-  }
+  if (grid == 0) return {};
   std::optional<isl::set> all;
   for (const LeafPtr& l : k.tree->leaves) {
     const unsigned n = static_cast<unsigned>(l->loops.size()), g = static_cast<unsigned>(grid);
@@ -150,19 +147,22 @@ std::optional<Refusal> grid_hull(LoopKernel& k, size_t grid, isl::set context) {
     all = all ? all->unite(s) : s;
   }
   isl::set s = all->intersect_params(context).coalesce();
-  isl::multi_pw_aff low = s.min_multi_pw_aff(), high = s.max_multi_pw_aff();
   isl::ast_build build = isl::ast_build::from_context(context);
   std::vector<std::string> names;
+  isl::set box = isl::set::universe(s.space());
   for (size_t d = 0; d < grid; ++d) {
-    auto lo = to_index(build.expr_from(low.at(static_cast<int>(d)).gist_params(context)));
-    auto hi = to_index(build.expr_from(high.at(static_cast<int>(d)).gist_params(context)));
-    const LoopDim& dim = k.tree->leaves[0]->loops[d];
+    const unsigned dim = static_cast<unsigned>(d), after = static_cast<unsigned>(grid - d - 1);
+    const isl::pw_aff low = dim_bound(s, dim, false), high = dim_bound(s, dim, true);
+    auto lo = to_index(build.expr_from(low.gist_params(context)));
+    auto hi = to_index(build.expr_from(high.gist_params(context)));
+    isl::set one = simple_hull(project_out(project_out(s, dim + 1, after), 0, dim));
+    box = box.intersect(insert_dims(insert_dims(one, 1, after), 0, dim));
+    const LoopDim& loop = k.tree->leaves[0]->loops[d];
     if (!lo || !hi)
-      return Refusal{"generate loops", "member " + dim.name, "its grid extent has no simple form", "bind the sizes"};
-    k.grid.push_back({dim, *lo, *hi + IndexExpr(1)});
-    names.push_back(dim.name);
+      return Refusal{"generate loops", "member " + loop.name, "its grid extent has no simple form", "bind the sizes"};
+    k.grid.push_back({loop, *lo, *hi + IndexExpr(1)});
+    names.push_back(loop.name);
   }
-  isl::set box = isl::set::universe(s.space()).lower_bound(low).upper_bound(high);
   k.context = dims_to_params(box, names).params().intersect_params(context);
   return {};
 }
@@ -172,15 +172,14 @@ std::optional<Refusal> grid_hull(LoopKernel& k, size_t grid, isl::set context) {
 Expected<LoopKernel> loop_kernel(const KernelTree& tree, const isl::set& size_context, bool full) {
   LoopKernel k;
   k.tree = &tree;
+  k.context = size_context;
   if (tree.leaves.empty()) return k;
   const size_t grid = leading_grid(tree.root.get());
   if (auto r = grid_hull(k, grid, size_context)) return *r;
   std::vector<std::string> names;
   for (const GridLoop& g : k.grid) names.push_back(g.dim.name);
   for (const LeafPtr& g : tree.leaves) {
-    LoopLeaf l;
-    l.geometry = g;
-    l.times = dims_to_params(g->times, names);
+    LoopLeaf l{g, dims_to_params(g->times, names), {}, {}, {}, {}, {}};
     if (!g->always_full) {
       if (full) l.full = dims_to_params(full_tiles(*g), names);
       l.inside = dims_to_params(g->inside, names);
