@@ -56,6 +56,7 @@ Type map_elem(Op op, const std::vector<Type>& t) {
     case Op::Exp: case Op::Exp2: case Op::Log: case Op::Log2: case Op::Sqrt: case Op::Rsqrt: case Op::Recip:
     case Op::Tanh: case Op::Erf: case Op::Sigmoid:
       return float_type(t[0]);
+    case Op::Div: case Op::Pow: return float_type(arithmetic_type(t[0], t[1]));
     default: break;
   }
   return t.size() == 2 ? arithmetic_type(t[0], t[1]) : arithmetic_type(t[0], t[0]);

@@ -191,8 +191,10 @@ class Verifier {
         fail("span axis " + s.name + " is not reduced", &i);
     }
     if (!i.span.empty() && i.code != Code::Store && i.code != Code::Reduce) fail("only Store and Reduce have a span", &i);
-    // infer_types cannot see two extents for one axis name of a store
-    TileType all{Type::F32, i.code == Code::Store ? lane_axes(i) : std::vector<Axis>{}};
+    TileType all{Type::F32, i.span};
+    for (ValueId v : i.operands)
+      for (const Axis& a : k_->types.at(v).axes)
+        if (i.code != Code::For && std::find(all.axes.begin(), all.axes.end(), a) == all.axes.end()) all.axes.push_back(a);
     if (lanes(all) > kMaxLanes) fail("too many lanes", &i);
   }
 

@@ -1,0 +1,501 @@
+// Reads the text form `.tile`. Survives arbitrary bytes: the first error stops everything, nesting is bounded.
+#include <cctype>
+#include <charconv>
+#include <limits>
+
+#include "compiler/tile/ir.h"
+#include "compiler/tile/text.h"
+
+namespace nautilus::tile {
+namespace {
+
+constexpr int kMaxNesting = 64;
+constexpr ValueId kMaxValue = 1'000'000'000;
+
+// Characters, names, numbers and delimited pieces of text.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view s) : s_(s) {}
+  bool failed() const { return !error_.empty(); }
+  const std::string& error() const { return error_; }
+  void fail(std::string why) {
+    if (!failed()) error_ = std::move(why);
+  }
+  std::string place(const std::string& file) const {
+    int line = 1, column = 1;
+    for (size_t i = 0; i < at_ && i < s_.size(); ++i) {
+      column = s_[i] == '\n' ? 1 : column + 1;
+      line += s_[i] == '\n';
+    }
+    return (file.empty() ? "line " : file + ":") + std::to_string(line) + ":" + std::to_string(column);
+  }
+  bool at_end() {
+    space();
+    return at_ >= s_.size();
+  }
+  bool peek(std::string_view t) {
+    space();
+    return s_.substr(at_, t.size()) == t;
+  }
+  bool take(std::string_view t) {
+    if (failed() || !peek(t)) return false;
+    at_ += t.size();
+    return true;
+  }
+  void expect(std::string_view t) {
+    if (!take(t)) fail("expected '" + std::string(t) + "'");
+  }
+  bool peek_word(std::string_view w) {
+    return peek(w) && !(at_ + w.size() < s_.size() && name_char(s_[at_ + w.size()]));
+  }
+  bool word(std::string_view w) {
+    if (failed() || !peek_word(w)) return false;
+    at_ += w.size();
+    return true;
+  }
+  void expect_word(std::string_view w) {
+    if (!word(w)) fail("expected '" + std::string(w) + "'");
+  }
+  // An identifier, or any name between backquotes.
+  std::string name() {
+    space();
+    std::string out;
+    if (failed()) return out;
+    if (at_ < s_.size() && s_[at_] == '`') {
+      for (++at_; at_ < s_.size() && s_[at_] != '`'; ++at_) {
+        if (s_[at_] == '\\' && at_ + 1 < s_.size()) ++at_;
+        out += s_[at_];
+      }
+      if (at_ >= s_.size()) fail("unterminated name");
+      else ++at_;
+      return out;
+    }
+    while (at_ < s_.size() && name_char(s_[at_])) out += s_[at_++];
+    if (out.empty()) fail("expected a name");
+    return out;
+  }
+  std::string quoted() {
+    space();
+    std::string out;
+    expect("\"");
+    if (failed()) return out;
+    for (; at_ < s_.size() && s_[at_] != '"'; ++at_) {
+      if (s_[at_] == '\\' && at_ + 1 < s_.size()) {
+        ++at_;
+        out += s_[at_] == 'n' ? '\n' : s_[at_];
+      } else {
+        out += s_[at_];
+      }
+    }
+    expect("\"");
+    return out;
+  }
+  int64_t integer() {
+    space();
+    int64_t v = 0;
+    auto r = std::from_chars(s_.data() + at_, s_.data() + s_.size(), v);
+    if (r.ec != std::errc()) {
+      fail("expected an integer");
+      return 0;
+    }
+    at_ = size_t(r.ptr - s_.data());
+    return v;
+  }
+  double number() {
+    if (word("nan")) return std::numeric_limits<double>::quiet_NaN();
+    if (word("inf")) return std::numeric_limits<double>::infinity();
+    if (peek("-inf")) {
+      take("-inf");
+      return -std::numeric_limits<double>::infinity();
+    }
+    space();
+    double v = 0;
+    auto r = std::from_chars(s_.data() + at_, s_.data() + s_.size(), v);
+    if (r.ec != std::errc()) {
+      fail("expected a number");
+      return 0;
+    }
+    at_ = size_t(r.ptr - s_.data());
+    return v;
+  }
+  // Text up to (not including) the first of `stops` outside parentheses and backquotes.
+  std::string_view until(std::string_view stops) {
+    const size_t first = at_;
+    int depth = 0;
+    bool quoted = false;
+    for (; at_ < s_.size(); ++at_) {
+      const char c = s_[at_];
+      if (quoted) {
+        if (c == '\\') ++at_;
+        else if (c == '`') quoted = false;
+        continue;
+      }
+      if (c == '`') {
+        quoted = true;
+        continue;
+      }
+      if (depth == 0 && stops.find(c) != std::string_view::npos) break;
+      depth += (c == '(') - (c == ')');
+    }
+    at_ = std::min(at_, s_.size());
+    if (at_ == s_.size()) fail("unexpected end");
+    return s_.substr(first, at_ - first);
+  }
+  IndexExpr index(std::string_view stops) {
+    if (failed()) return {};
+    auto e = parse_index(until(stops));
+    if (failed()) return {};
+    if (!e) {
+      fail("index expression: " + e.error().why);
+      return {};
+    }
+    return *e;
+  }
+  Cond condition() {  // in parentheses
+    expect("(");
+    if (failed()) return {};
+    auto c = parse_cond(until(")"));
+    if (failed()) return {};
+    if (!c) {
+      fail("condition: " + c.error().why);
+      return {};
+    }
+    expect(")");
+    return *c;
+  }
+
+ private:
+  std::string_view s_;
+  size_t at_ = 0;
+  std::string error_;
+  static bool name_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '\'';
+  }
+  void space() {
+    while (at_ < s_.size() && std::isspace(static_cast<unsigned char>(s_[at_]))) ++at_;
+  }
+};
+
+class ModuleParser {
+ public:
+  ModuleParser(std::string_view text, std::string file) : c_(text), file_(std::move(file)) {}
+
+  Expected<Module> run() {
+    Module m;
+    c_.expect_word("module");
+    m.name = c_.name();
+    c_.expect("{");
+    while (!c_.failed() && !c_.take("}")) {
+      if (c_.word("sizes")) m.sizes = names();
+      else if (c_.word("tensor")) m.tensors.push_back(declaration());
+      else if (c_.word("rewrite")) m.rewrites.push_back(c_.quoted());
+      else if (c_.word("kernel")) m.kernels.push_back(kernel());
+      else c_.fail("expected sizes, tensor, rewrite, kernel or '}'");
+    }
+    if (!c_.failed() && !c_.at_end()) c_.fail("text after the module");
+    if (c_.failed()) return Refusal{"read tile module", c_.place(file_), c_.error(), ""};
+    return m;
+  }
+
+ private:
+  Cursor c_;
+  std::string file_;
+  Kernel* k_ = nullptr;
+  int nesting_ = 0;
+
+  std::vector<std::string> names() {
+    std::vector<std::string> out{c_.name()};
+    while (c_.take(",")) out.push_back(c_.name());
+    return out;
+  }
+  std::vector<std::string> names_in_parens() {
+    c_.expect("(");
+    std::vector<std::string> out;
+    if (!c_.peek(")")) out = names();
+    c_.expect(")");
+    return out;
+  }
+  Type type() {
+    std::string n = c_.name();
+    auto t = type_from_name(n);
+    if (!t) c_.fail("unknown element type " + n);
+    return t.value_or(Type::F32);
+  }
+  Axis axis() {
+    Axis a;
+    a.name = c_.name();
+    c_.expect(":");
+    a.extent = c_.integer();
+    return a;
+  }
+  std::vector<Axis> axes(std::string_view close) {
+    std::vector<Axis> out;
+    if (c_.take(close)) return out;
+    do out.push_back(axis());
+    while (c_.take(","));
+    c_.expect(close);
+    return out;
+  }
+  TileType tile_type() {
+    TileType t;
+    t.elem = type();
+    if (c_.take("[")) t.axes = axes("]");
+    return t;
+  }
+  ValueId value() {
+    c_.expect("%");
+    int64_t v = c_.integer();
+    if (v < 0 || v > kMaxValue) c_.fail("value number out of range");
+    return ValueId(v);
+  }
+  ValueId typed_value() {
+    ValueId v = value();
+    c_.expect(":");
+    TileType t = tile_type();
+    if (!c_.failed() && !k_->types.emplace(v, std::move(t)).second) c_.fail("%" + std::to_string(v) + " is defined twice");
+    return v;
+  }
+  std::vector<ValueId> values() {
+    std::vector<ValueId> out;
+    if (!c_.peek("%")) return out;
+    do out.push_back(value());
+    while (c_.take(","));
+    return out;
+  }
+
+  TensorDecl declaration() {
+    TensorDecl t;
+    t.name = c_.name();
+    c_.expect(":");
+    t.type = type();
+    c_.expect("[");
+    if (!c_.peek("]")) {
+      do t.extents.push_back(c_.index(",]"));
+      while (c_.take(","));
+    }
+    c_.expect("]");
+    if (c_.word("input")) t.kind = poly::TensorKind::Input;
+    else if (c_.word("output")) t.kind = poly::TensorKind::Output;
+    else c_.expect_word("temp");
+    if (c_.word("shared")) t.scope = poly::Scope::Shared;
+    else if (c_.word("register")) t.scope = poly::Scope::Register;
+    else {
+      c_.expect_word("global");
+      t.scope = poly::Scope::Global;
+    }
+    return t;
+  }
+
+  Kernel kernel() {
+    Kernel k;
+    k_ = &k;
+    k.name = c_.name();
+    c_.expect("{");
+    if (c_.word("comment")) k.comment = c_.quoted();
+    while (c_.word("grid")) {
+      GridDim g;
+      g.iv = c_.name();
+      c_.expect("<");
+      g.extent = c_.index("\n");
+      k.grid.push_back(std::move(g));
+    }
+    while (c_.word("buffer")) k.shared.push_back(declaration());
+    c_.expect_word("values");
+    int64_t n = c_.integer();
+    if (n < 0 || n > kMaxValue) c_.fail("value number out of range");
+    k.next_value = ValueId(n);
+    k.body = region();
+    k_ = nullptr;
+    return k;
+  }
+
+  // Up to and including '}'.
+  Region region() {
+    Region r;
+    if (++nesting_ > kMaxNesting) c_.fail("nested too deeply");
+    while (!c_.failed() && !c_.take("}")) {
+      if (c_.word("yield")) r.yields = values();
+      else r.body.push_back(instr());
+    }
+    --nesting_;
+    return r;
+  }
+
+  Instr instr() {
+    Instr i;
+    if (c_.peek("%")) {
+      do i.results.push_back(typed_value());
+      while (c_.take(","));
+      c_.expect("=");
+    }
+    operation(i);
+    if (c_.take("@")) {
+      if (!c_.peek(":")) i.origin = c_.name();
+      if (c_.take(":")) i.node = int(c_.integer());
+    }
+    if (i.code == Code::For || i.code == Code::If) {
+      c_.expect("{");
+      std::vector<ValueId> args = std::move(carried_);
+      carried_.clear();
+      i.regions.push_back(region());
+      i.regions[0].args = std::move(args);
+      if (i.code == Code::If && !c_.failed()) {
+        c_.expect_word("else");
+        c_.expect("{");
+        i.regions.push_back(region());
+      }
+    }
+    return i;
+  }
+
+  void operation(Instr& i) {
+    std::string w = c_.name();
+    if (c_.failed()) return;
+    if (w == "const") {
+      i.code = Code::Const;
+      i.value = c_.number();
+    } else if (w == "iota") {
+      i.code = Code::Iota;
+      i.index = {c_.index("@\n")};
+    } else if (w == "load") {
+      load(i);
+    } else if (w == "store") {
+      store(i);
+    } else if (w == "cast") {
+      i.code = Code::Cast;
+      i.operands = values();
+    } else if (w == "mask") {
+      i.code = Code::Mask;
+      i.operands = values();
+      c_.expect_word("where");
+      i.cond = c_.condition();
+    } else if (w == "reduce") {
+      reduce(i);
+    } else if (w == "dot") {
+      i.code = Code::Dot;
+      i.operands = values();
+      c_.expect_word("over");
+      i.axes = names_in_parens();
+    } else if (w == "rename") {
+      rename(i);
+    } else if (w == "for") {
+      loop(i);
+    } else if (w == "if") {
+      i.code = Code::If;
+      i.cond = c_.condition();
+    } else if (w == "barrier") {
+      i.code = Code::Barrier;
+    } else if (auto op = op_from_name(w); op && op_arity(*op) > 0 && *op != Op::Cast) {
+      i.code = Code::Map;
+      i.op = *op;
+      i.operands = values();
+    } else {
+      c_.fail("unknown instruction " + w);
+    }
+  }
+
+  // "T[index, %gather, ...]"
+  void element(Instr& i) {
+    i.tensor = c_.name();
+    c_.expect("[");
+    bool any = false;
+    if (!c_.peek("]")) {
+      do {
+        if (c_.peek("%")) {
+          i.gather.push_back(int(i.operands.size()));
+          i.operands.push_back(value());
+          i.index.push_back(IndexExpr(0));
+          any = true;
+        } else {
+          i.gather.push_back(-1);
+          i.index.push_back(c_.index(",]"));
+        }
+      } while (c_.take(","));
+    }
+    c_.expect("]");
+    if (!any) i.gather.clear();
+  }
+  void load(Instr& i) {
+    i.code = Code::Load;
+    element(i);
+    if (c_.word("where")) i.cond = c_.condition();
+    if (c_.word("fill")) i.value = c_.number();
+  }
+  void store(Instr& i) {
+    i.code = Code::Store;
+    i.operands.push_back(0);
+    element(i);
+    c_.expect("=");
+    i.operands[0] = value();
+    if (c_.word("span")) {
+      c_.expect("(");
+      i.span = axes(")");
+    }
+    if (c_.word("where")) i.cond = c_.condition();
+  }
+  Expr expression() {
+    auto e = parse_expr(c_.quoted());
+    if (c_.failed()) return {};
+    if (!e) {
+      c_.fail("expression: " + e.error().why);
+      return {};
+    }
+    return *e;
+  }
+  void reduce(Instr& i) {
+    i.code = Code::Reduce;
+    std::string n = c_.name();
+    auto op = poly::reduce_op_from_name(n);
+    if (!op) c_.fail("unknown reduction " + n);
+    i.reduce = op.value_or(poly::ReduceOp::Sum);
+    i.operands = values();
+    c_.expect_word("over");
+    i.axes = names_in_parens();
+    if (c_.word("span")) {
+      c_.expect("(");
+      i.span = axes(")");
+    }
+    if (c_.word("combine")) i.combine = expression();
+    if (c_.word("identity")) i.identity = expression();
+  }
+  void rename(Instr& i) {
+    i.code = Code::Rename;
+    i.operands = values();
+    c_.expect("(");
+    if (!c_.peek(")")) {
+      do {
+        std::string from = c_.name();
+        c_.expect("->");
+        i.renames.emplace_back(std::move(from), c_.name());
+      } while (c_.take(","));
+    }
+    c_.expect(")");
+  }
+  void loop(Instr& i) {
+    i.code = Code::For;
+    i.iv = c_.name();
+    c_.expect_word("in");
+    c_.expect("[");
+    i.lower = c_.index(",");
+    c_.expect(",");
+    i.upper = c_.index(")");
+    c_.expect(")");
+    c_.expect_word("step");
+    i.step = c_.integer();
+    if (!c_.word("carry")) return;
+    c_.expect("(");
+    do {
+      carried_.push_back(typed_value());
+      c_.expect("=");
+      i.operands.push_back(value());
+    } while (c_.take(","));
+    c_.expect(")");
+  }
+  std::vector<ValueId> carried_;  // arguments of the loop whose header was read last
+};
+
+}  // namespace
+
+Expected<Module> parse(std::string_view text, const std::string& file) { return ModuleParser(text, file).run(); }
+
+}  // namespace nautilus::tile
