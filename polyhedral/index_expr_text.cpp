@@ -69,18 +69,21 @@ std::string text(const IndexExpr& e) {
   return "0";
 }
 
-// lhs <= rhs with every negative term moved to the left.
+// lhs <= rhs: negative terms on the left; a negative constant only if nothing else stands there.
 std::string text(const Cond::Atom& a) {
   IndexExpr left, right;
+  int64_t constant = 0;
   auto place = [&](const IndexExpr& t) {
-    bool negative = (t.kind() == Kind::Mul || t.is_const()) && t.constant() < 0;
-    if (negative) left = left + t * -1;
+    if (t.is_const()) constant = t.constant();
+    else if (t.kind() == Kind::Mul && t.constant() < 0) left = left + t * -1;
     else right = right + t;
   };
   if (a.expr.kind() == Kind::Add)
     for (const IndexExpr& t : a.expr.args()) place(t);
   else
     place(a.expr);
+  if (constant < 0 && left.is_const()) left = left + IndexExpr(constant) * -1;
+  else right = right + IndexExpr(constant);
   return text(left) + (a.equality ? " = " : " <= ") + text(right);
 }
 
