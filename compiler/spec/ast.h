@@ -63,7 +63,7 @@ struct Term {
   std::vector<TermPtr> args{};
   std::vector<OverIndex> over{};
   std::shared_ptr<const MonoidDecl> monoid{};
-  bool in_helper = false;  // Reduce: written inside a function (softmax ..), so it binds its own index
+  bool in_helper = false;  // Reduce, Let: written inside a function (softmax ..), so it binds its own index
   double size = 1;         // nodes when written out; the reader refuses what is too large or too deep, so
   int depth = 1;           // walks over terms may recurse
 };

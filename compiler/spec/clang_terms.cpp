@@ -126,6 +126,7 @@ TermPtr Walk::named(const VarDecl* v, TermPtr value) {
   t.kind = TermKind::Let;
   t.name = v->getName().str();
   while (!t.name.empty() && t.name.back() == '_') t.name.pop_back();
+  t.in_helper = inlining_ > 0;
   t.loc = value->loc;
   t.args = {std::move(value)};
   return sealed(std::move(t));

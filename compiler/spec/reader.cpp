@@ -1,0 +1,117 @@
+#include "compiler/spec/reader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/spec/clang_front.h"
+#include "compiler/spec/lower_kernel.h"
+
+namespace nautilus::spec {
+
+namespace {
+
+constexpr uintmax_t kMaxFileBytes = 4u << 20;
+
+// Where nautilus/spec.h lies: as asked, in the environment, in the source tree.
+std::string header_dir(const std::string& asked) {
+  if (!asked.empty()) return asked;
+  if (const char* env = std::getenv("NAUTILUS_INCLUDE_DIR"); env && *env) return env;
+  return std::string(NAUTILUS_SOURCE_DIR) + "/compiler/spec/include";
+}
+
+SpecResult read(poly::ContextPtr ctx, const std::string& path, const std::string* text, const std::string& include_dir) {
+  SpecResult out;
+  const FrontResult front = run_clang(path, text, header_dir(include_dir), [&](const SpecFile& file) {
+    std::vector<Diag> diags;
+    for (const KernelDecl& k : file.kernels)
+      if (auto p = lower_kernel(ctx, k, file.file, diags)) out.kernels.push_back(std::move(*p));
+    if (file.kernels.empty()) {
+      Diag d;
+      d.message = "'" + file.file + "' has no kernel; one is written NAUTILUS_KERNEL(name) { ... }";
+      diags.push_back(std::move(d));
+    }
+    return diags;
+  });
+  out.diagnostics = front.diagnostics;
+  out.ok = front.ok;
+  return out;
+}
+
+bool ends_with(const std::string& s, const std::string& suffix) {
+  return s.size() >= suffix.size() && s.compare(s.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+Expected<std::string> slurp(const std::string& path) {
+  std::error_code ec;
+  Refusal r{"read " + path, path, "", ""};
+  if (!std::filesystem::exists(path, ec)) {
+    r.why = "there is no such file";
+    return r;
+  }
+  if (std::filesystem::is_directory(path, ec)) {
+    r.why = "it is a directory";
+    return r;
+  }
+  if (std::filesystem::file_size(path, ec) > kMaxFileBytes && !ec) {
+    r.why = "it is larger than " + std::to_string(kMaxFileBytes >> 20) + " MiB";
+    return r;
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) {
+    r.why = "it cannot be read";
+    return r;
+  }
+  return text.str();
+}
+
+}  // namespace
+
+SpecResult read_spec_text(poly::ContextPtr ctx, const std::string& text, const std::string& name,
+                          const std::string& include_dir) {
+  return read(std::move(ctx), name.empty() ? "spec.cpp" : name, &text, include_dir);
+}
+
+SpecResult read_spec(poly::ContextPtr ctx, const std::string& path, const std::string& include_dir) {
+  auto text = slurp(path);
+  if (!text) {
+    SpecResult out;
+    out.diagnostics = "error: " + text.error().text() + "\n";
+    return out;
+  }
+  return read(std::move(ctx), path, &*text, include_dir);
+}
+
+Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path, const std::string& kernel) {
+  Refusal r{"load " + path, path, "", ""};
+  if (ends_with(path, ".naut")) {
+    auto text = slurp(path);
+    if (!text) return text.error();
+    auto p = poly::parse_naut(ctx, *text, path);
+    if (p && !kernel.empty() && p->name != kernel) {
+      r.why = "it has no kernel '" + kernel + "'";
+      r.suggest = p->name;
+      return r;
+    }
+    return p;
+  }
+  if (!ends_with(path, ".cpp") && !ends_with(path, ".cc") && !ends_with(path, ".h")) {
+    r.why = "its name ends neither in .naut nor in .spec.cpp";
+    r.suggest = "rename it, so that its language is known";
+    return r;
+  }
+  SpecResult s = read_spec(ctx, path);
+  for (poly::Program& p : s.kernels)
+    if (kernel.empty() ? s.ok : p.name == kernel) return std::move(p);
+  if (!s.ok) {
+    r.why = "it has errors\n" + s.diagnostics;
+    return r;
+  }
+  r.why = "it has no kernel '" + kernel + "'";
+  for (const poly::Program& p : s.kernels) r.suggest += (r.suggest.empty() ? "" : ", ") + p.name;
+  return r;
+}
+
+}  // namespace nautilus::spec

@@ -1,0 +1,16 @@
+// Causal attention: position i attends to the keys up to its own. With M > N the queries are the last N
+// positions. Vaswani et al. 2017, section 3.2.3; the prefill of decoder-only models (Llama 2: 32 heads of 128).
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+
+NAUTILUS_KERNEL(attention_causal) {
+  Size B = typical(1), H = typical(4), N = typical(256), M = typical(256), D = multiple_of(16).typical(64);
+  Input Q(f16, {B, H, N, D}), K(f16, {B, H, M, D}), V(f16, {B, H, M, D});
+  Output O(f16, {B, H, N, D});
+  Index b(B), h(H), i(N), j(M), d(D), e(D);
+
+  Tensor S(f32), P(f32);
+  S(b, h, i, j) = sum(d, Q(b, h, i, d) * K(b, h, j, d)) / sqrt(D);
+  P(b, h, i, j) = softmax(j, where(j <= i + M - N), S(b, h, i, j));
+  O(b, h, i, e) = sum(j, P(b, h, i, j) * V(b, h, j, e));
+}
