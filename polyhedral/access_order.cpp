@@ -18,7 +18,7 @@ std::vector<const Statement*> writers(const Program& p, const std::string& tenso
 }
 
 OriginalOrder::OriginalOrder(const Program& p) : context_(p.context) {
-  for (const isl::map& m : maps_of(p.original.map())) time_.emplace(tuple_name_in(m), m);
+  for (const isl::map& m : maps_of(p.original.map().intersect_domain(p.domain()))) time_.emplace(tuple_name_in(m), m);
   // A statement without instances has no place in the order; give it an empty one.
   for (const Statement& s : p.statements) {
     if (time_.count(s.name)) continue;

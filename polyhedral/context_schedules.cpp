@@ -128,10 +128,10 @@ isl::schedule substitute_params(const isl::schedule& s, const Sizes& sizes) {
           parts.push_back(substitute_union(m.at(static_cast<int>(k)), sizes));
         isl::union_pw_aff_list list = parts.at(0).to_list();
         for (size_t k = 1; k < parts.size(); ++k) list = list.add(parts[k]);
-        isl::space space = m.space();
-        isl::space unnamed = isl::space::unit(s.ctx()).add_unnamed_tuple(m.size());
+        const char* name = isl_multi_union_pw_aff_get_tuple_name(m.get(), isl_dim_out);
+        const isl::space unit = isl::space::unit(s.ctx());
         return isl::multi_union_pw_aff(
-            space.has_range_tuple_id() ? unnamed.set_range_tuple(space.range_tuple_id()) : unnamed, list);
+            name ? unit.add_named_tuple(name, m.size()) : unit.add_unnamed_tuple(m.size()), list);
       });
 }
 

@@ -39,7 +39,7 @@ bool is_identifier(std::string_view s) {
 
 bool is_textual(const Program& p) {
   const isl::schedule plain = textual_order(p);
-  return isl_text(plain) == isl_text(p.original) || plain.map().is_equal(p.original.map());
+  return isl_text(plain) == isl_text(p.original) || plain.map().intersect_domain(p.domain()).is_equal(p.original.map().intersect_domain(p.domain()));
 }
 
 }  // namespace naut

@@ -265,7 +265,7 @@ bool equal(const Program& a, const Program& other) {
   if (a.name != b.name || a.params != b.params || a.typical != b.typical || a.scalars != b.scalars) return false;
   if (!a.param_context.is_equal(b.param_context)) return false;
   if (!all_same(a.tensors, b.tensors) || !all_same(a.statements, b.statements)) return false;
-  return isl_text(a.original) == isl_text(b.original) || a.original.map().is_equal(b.original.map());
+  return isl_text(a.original) == isl_text(b.original) || a.original.map().intersect_domain(a.domain()).is_equal(b.original.map().intersect_domain(a.domain()));
 }
 
 }  // namespace nautilus::poly

@@ -103,7 +103,12 @@ Expected<Program> bind_sizes(const Program& p, const Sizes& sizes);
 // Same program with sizes substituted away (no parameter remains for those given).
 Expected<Program> instantiate(const Program& p, const Sizes& sizes);
 
-// Removes instances (and statements, tensors) whose results no output needs. With `wanted`, only these
+// Same program where a reduction that reads a partially defined temporary covers only the instances whose
+// reads are all defined: terms outside are absent. Other statements keep their domains.
+Program restrict_to_defined(const Program& p);
+
+// First restrict_to_defined; then removes instances (and statements, temporaries) whose results no output
+// needs: exact where tensors do not depend on themselves, else every instance of such a cycle stays. With `wanted`, only these
 // output elements are needed: exact sampling for the reference.
 Program restrict_to_demanded(const Program& p, const std::optional<isl::union_set>& wanted = {});
 
