@@ -23,6 +23,12 @@ struct ResourceProfile {
   double shared_bytes = 0;              // scratch of one block
   double imbalance = 1;                 // longest block over mean
   std::vector<std::string> rewrites;    // algebra used
+  // Refinements (a hand-made profile may leave them out):
+  std::map<std::string, double> issue;  // by unit: operations weighted by how badly they fill it; >= ops
+  double matrix_rate = 0;               // FLOP/s of the matrix unit for these operand types; 0: f16's or FMA's
+  double steps = 0;                     // serial loop iterations of the longest block
+  int stages = 2;                       // copies in flight ahead of use; 1: none overlap
+  std::vector<ResourceProfile> parts;   // one a kernel; the totals above are their sums or maxima
 };
 
 // Declared here, implemented above (compiler): lowering and rewriting decide what is really computed. Per
@@ -64,6 +70,7 @@ struct Cost {
   bool fits = true;
   std::string over_capacity;     // which capacity, by how much
 };
+// Counts exactly where the sets allow it. With empty `ops` the statements' own expressions are counted.
 Expected<ResourceProfile> profile(const Plan& p, const Machine& m, const StructureOps& ops);
 Cost cost(const ResourceProfile& r, const Machine& m);
 

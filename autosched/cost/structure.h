@@ -57,9 +57,17 @@ struct StmtModel {
 struct KernelModel {
   std::vector<int> stmts;              // in order of execution
 };
+// Facts of one statement that no schedule changes (accesses, box, instances); computed once a program.
+struct ProgramFacts {
+  poly::ProgramPtr program;
+  poly::Sizes sizes;
+  std::map<std::string, StmtModel> stmts;
+  std::map<std::string, int64_t> elements;
+  double compulsory_bytes = 0, useful_flops = 0;
+};
 struct StructureModel {
   poly::ProgramPtr program;            // first: holds the context
-  poly::Sizes sizes;
+  std::shared_ptr<const ProgramFacts> facts;
   std::vector<StmtModel> stmts;
   std::vector<KernelModel> kernels;
   std::map<std::string, poly::Scope> scopes;
@@ -69,17 +77,9 @@ struct StructureModel {
   int64_t elements(const poly::Tensor& t) const;          // its extents multiplied
 };
 
-// Facts of one statement that no schedule changes (accesses, box, instances); computed once a program.
-struct ProgramFacts {
-  poly::ProgramPtr program;
-  poly::Sizes sizes;
-  std::map<std::string, StmtModel> stmts;
-  std::map<std::string, int64_t> elements;
-  double compulsory_bytes = 0, useful_flops = 0;
-};
 // A Refusal if a size is not bound or a domain cannot be counted.
 Expected<std::shared_ptr<const ProgramFacts>> program_facts(poly::ProgramPtr program);
-Expected<StructureModel> structure_model(const poly::Schedule& s, const ProgramFacts& facts);
+Expected<StructureModel> structure_model(const poly::Schedule& s, std::shared_ptr<const ProgramFacts> facts);
 
 // Work of the mathematics that no schedule avoids, by statement.
 struct StatementWork {

@@ -1,0 +1,54 @@
+// From loops and tiles to resources: operations by unit and bytes by level, one kernel after the other.
+#pragma once
+
+#include "autosched/cost/counts.h"
+
+namespace nautilus::sched {
+
+// Operations and element accesses from the statements' own expressions (no rewriting), at the names of `m`.
+StructureOps direct_ops(const StructureModel& m);
+
+// Sets the steps of tile loops: knob "tile.<axis>" ("k<kernel>.tile.<axis>" where there are several kernels).
+std::string knob_name(const StructureModel& m, int kernel, const std::string& axis);
+StructureModel with_knobs(StructureModel m, const Knobs& knobs);
+
+// Counts are cached across calls, so keep one evaluator for many sizes of many structures of one program.
+class Evaluator {
+ public:
+  Evaluator(std::shared_ptr<const ProgramFacts> facts, const Machine& machine)
+      : facts_(std::move(facts)), machine_(machine) {}
+  ResourceProfile profile(const StructureModel& m, const StructureOps& ops, int stages = 2);
+  ResourceProfile kernel(const StructureModel& m, int kernel, const StructureOps& ops, int stages);
+  TileCounter& counter() { return counter_; }
+  const Machine& machine() const { return machine_; }
+  const ProgramFacts& facts() const { return *facts_; }
+
+ private:
+  std::shared_ptr<const ProgramFacts> facts_;
+  Machine machine_;
+  TileCounter counter_;
+};
+
+// Geometry of one statement's tile, shared by the parts of the evaluator.
+int64_t tile_extent(const StmtModel& s, const TileDim& t);
+double tile_lanes(const StmtModel& s);
+// Range of a dim during one iteration of the first `depth` loops (tile sizes bound it; else its extent).
+double dim_range(const StmtModel& s, int dim, size_t depth);
+// Elements of an access touched while each dim runs over `range`; whole cache lines of `line` bytes.
+double touched_elements(const AccessModel& a, const std::vector<double>& range, const StructureModel& m, double line);
+std::vector<TileCoordinate> coordinates(const StmtModel& s, size_t depth);
+std::vector<TileCoordinate> grid_coordinates(const StmtModel& s);
+// How many of the loops an access must stay inside of: one past the innermost loop it depends on.
+size_t hoisted_depth(const StmtModel& s, const AccessModel& a);
+
+struct LiveTiles {
+  double register_bytes = 0, shared_bytes = 0;
+};
+// Largest sum of register tiles alive at one statement, and scratch buffers of one block of a kernel.
+LiveTiles live_tiles(const StructureModel& m, int kernel, int stages);
+
+// Adds the bytes that one kernel moves at every level of the machine.
+void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops, const Machine& machine, TileCounter& counter,
+                 ResourceProfile& out);
+
+}  // namespace nautilus::sched

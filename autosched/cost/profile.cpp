@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "autosched/cost/evaluate.h"
+
+namespace nautilus::sched {
+namespace {
+
+using Entry = StructureOps::Entry;
+
+// Padding of a product's tile to the matrix unit's shape: rows, columns, depth, with rows and columns swapped
+// where that wastes less.
+double matrix_padding(const StmtModel& s, const std::vector<int64_t>& shape) {
+  double m = 1, n = 1, k = 1;
+  const AccessModel *a = nullptr, *b = nullptr;
+  for (const AccessModel& x : s.accesses) {
+    if (x.write) continue;
+    (a ? b : a) = &x;
+  }
+  if (!a || !b) return 1;
+  for (const TileDim& t : s.tile) {
+    bool reduced = false, in_a = false, in_b = false;
+    for (size_t d = 0; d < t.e.coef.size(); ++d) {
+      if (t.e.coef[d] == 0) continue;
+      reduced |= s.reduced[d];
+      in_a |= a->depends[d];
+      in_b |= b->depends[d];
+    }
+    double extent = static_cast<double>(tile_extent(s, t));
+    if (reduced)
+      k *= extent;
+    else if (in_a && !in_b)
+      m *= extent;
+    else if (in_b && !in_a)
+      n *= extent;
+  }
+  auto pad = [](double x, int64_t unit) { return std::ceil(x / static_cast<double>(unit)) * static_cast<double>(unit) / x; };
+  double straight = pad(m, shape[0]) * pad(n, shape[1]), swapped = pad(n, shape[0]) * pad(m, shape[1]);
+  return std::min(straight, swapped) * pad(k, shape[2]);
+}
+
+// How badly a statement fills the unit: idle lanes of a block on a GPU, scalar or strided code on a CPU.
+double penalty(const StmtModel& s, const std::string& unit, const Machine& machine, double lanes) {
+  if (machine.kind == "gpu") {
+    if (unit == "matrix") return matrix_padding(s, machine.matrix_shape);
+    return std::max(1.0, 128.0 / std::max(1.0, lanes));
+  }
+  if (s.tile.empty() || lanes < 8) return unit == "special" ? 6 : 24;
+  // One tile axis that is contiguous (or absent) in every access lets the compiler use whole vectors.
+  bool vector = false;
+  for (const TileDim& t : s.tile) {
+    if (tile_extent(s, t) < 8) continue;
+    bool good = true;
+    for (const AccessModel& a : s.accesses) {
+      if (a.write && s.stmt->reduction) continue;
+      for (size_t d = 0; d < a.index.size(); ++d)
+        for (size_t k = 0; k < t.e.coef.size(); ++k)
+          if (t.e.coef[k] != 0 && a.index[d].coef[k] != 0 && (d + 1 < a.index.size() || std::abs(a.index[d].coef[k]) > 1))
+            good = false;
+    }
+    vector |= good;
+  }
+  return vector ? 1.5 : 4;
+}
+
+std::vector<TileCoordinate> named_coordinates(const StmtModel& s, const std::vector<std::string>& loops) {
+  std::vector<TileCoordinate> out;
+  for (const LoopDim& l : s.loops)
+    if (std::find(loops.begin(), loops.end(), l.member) != loops.end()) out.push_back({l.e, l.step});
+  return out;
+}
+
+double lanes_of(const StmtModel& s, const std::vector<std::string>& axes) {
+  double n = 1;
+  for (const TileDim& t : s.tile)
+    if (std::find(axes.begin(), axes.end(), t.member) != axes.end()) n *= static_cast<double>(tile_extent(s, t));
+  return n;
+}
+
+// Serial loop iterations of one block: over the distinct loop nests, those of the longest block.
+double serial_steps(const StructureModel& m, int kernel, double imbalance, TileCounter& counter) {
+  std::map<std::string, double> nests;
+  for (int i : m.kernels[kernel].stmts) {
+    const StmtModel& s = m.stmts[i];
+    std::string nest;
+    for (const LoopDim& l : s.loops)
+      if (l.mapping != poly::Mapping::Grid) nest += l.member + "/";
+    if (nest.empty()) continue;
+    double all = counter.nonempty(s, coordinates(s, s.loops.size()));
+    double grid = std::max(1.0, counter.nonempty(s, grid_coordinates(s)));
+    nests[nest] = std::max(nests[nest], all / grid * imbalance);
+  }
+  double steps = 0;
+  for (auto& [nest, n] : nests) steps += n;
+  return steps;
+}
+
+}  // namespace
+
+ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const StructureOps& ops, int stages) {
+  ResourceProfile r;
+  r.stages = stages;
+  r.kernels = 1;
+  std::map<std::string, const StmtModel*> by_name;
+  std::set<std::string> partial, whole;
+  double heaviest = 0;
+  for (int i : m.kernels[kernel].stmts) {
+    const StmtModel& s = m.stmts[i];
+    by_name[s.stmt->name] = &s;
+    r.blocks = std::max(r.blocks, counter_.nonempty(s, grid_coordinates(s)));
+    if (s.instances > heaviest) {
+      heaviest = s.instances;
+      r.imbalance = counter_.imbalance(s, grid_coordinates(s), coordinates(s, s.loops.size()));
+    }
+  }
+  for (const Entry& e : ops.entries) (e.partial ? partial : whole).insert(e.stmt);
+  for (const Entry& e : ops.entries) {
+    if (e.unit == "load" || e.unit == "store") continue;
+    auto it = by_name.find(e.stmt);
+    if (it == by_name.end()) continue;
+    const StmtModel& s = *it->second;
+    std::vector<TileCoordinate> coords = named_coordinates(s, e.loops);
+    // Code split into full and partial tiles: each entry counts in its own share of the tiles.
+    double times = counter_.nonempty(s, coords);
+    if (partial.contains(e.stmt) && whole.contains(e.stmt)) {
+      double full = counter_.full(s, coords);
+      times = e.partial ? times - full : full;
+    }
+    double lanes = lanes_of(s, e.axes), n = e.per_lane * lanes * times;
+    r.ops[e.unit] += n;
+    if (e.unit == "matrix") {
+      Type t = Type::F16;
+      is_product_sum(*s.stmt, &t);
+      double rate = machine_.matrix_rate(t);
+      r.matrix_rate = r.matrix_rate == 0 ? rate : std::min(r.matrix_rate, rate);
+      double pad = penalty(s, "matrix", machine_, lanes);
+      // A thin product is better off on the FMA units.
+      if (machine_.kind == "gpu" && pad / rate > 1 / machine_.fma.value)
+        r.issue["fma"] += n / 2 * penalty(s, "fma", machine_, lanes);
+      else
+        r.issue["matrix"] += n * pad;
+    } else {
+      r.issue[e.unit] += n * penalty(s, e.unit, machine_, lanes);
+    }
+  }
+  LiveTiles live = live_tiles(m, kernel, stages);
+  r.register_bytes = live.register_bytes;
+  r.shared_bytes = live.shared_bytes;
+  r.steps = serial_steps(m, kernel, r.imbalance, counter_);
+  for (const MemoryLevel& l : machine_.levels) r.bytes[l.name] += 0;
+  add_traffic(m, kernel, ops, machine_, counter_, r);
+  double lane_ops = 0;
+  for (auto& [unit, n] : r.ops) lane_ops += unit == "matrix" ? n / 16 : n;
+  r.bytes["register"] += 12 * lane_ops;
+  return r;
+}
+
+ResourceProfile Evaluator::profile(const StructureModel& m, const StructureOps& ops, int stages) {
+  ResourceProfile total;
+  total.kernels = static_cast<int>(m.kernels.size());
+  total.blocks = 0;
+  total.stages = stages;
+  total.compulsory_bytes = facts_->compulsory_bytes;
+  total.useful_flops = facts_->useful_flops;
+  total.rewrites = ops.rewrites;
+  for (size_t k = 0; k < m.kernels.size(); ++k) {
+    ResourceProfile r = kernel(m, static_cast<int>(k), ops, stages);
+    for (auto& [unit, n] : r.ops) total.ops[unit] += n;
+    for (auto& [unit, n] : r.issue) total.issue[unit] += n;
+    for (auto& [level, n] : r.bytes) total.bytes[level] += n;
+    total.blocks += r.blocks;
+    total.register_bytes = std::max(total.register_bytes, r.register_bytes);
+    total.shared_bytes = std::max(total.shared_bytes, r.shared_bytes);
+    total.imbalance = std::max(total.imbalance, r.imbalance);
+    total.steps = std::max(total.steps, r.steps);
+    total.matrix_rate = std::max(total.matrix_rate, r.matrix_rate);
+    total.parts.push_back(std::move(r));
+  }
+  total.blocks = std::max(1.0, total.blocks);
+  if (ops.live_register_elems > 0) total.register_bytes = std::max(total.register_bytes, 4 * ops.live_register_elems);
+  return total;
+}
+
+Expected<ResourceProfile> profile(const Plan& p, const Machine& machine, const StructureOps& ops) {
+  Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(p.schedule.program);
+  if (!facts) return facts.error();
+  Expected<StructureModel> m = structure_model(p.schedule, *facts);
+  if (!m) return m.error();
+  Evaluator e(*facts, machine);
+  auto stages = p.knobs.find("stages");
+  try {
+    return e.profile(*m, ops.entries.empty() ? direct_ops(*m) : ops,
+                     stages == p.knobs.end() ? 2 : static_cast<int>(std::max<int64_t>(1, stages->second)));
+  } catch (const isl::exception& x) {
+    return Refusal{"profile a plan", "", x.what(), ""};
+  } catch (const std::range_error& x) {
+    return Refusal{"profile a plan", "", x.what(), ""};
+  }
+}
+
+}  // namespace nautilus::sched

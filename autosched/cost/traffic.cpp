@@ -1,0 +1,182 @@
+// Bytes by level. GPU: what blocks load passes the L2; what neighbouring blocks share reaches memory once. CPU:
+// for each cache, the outermost loop whose footprint fits decides how often an operand is fetched again.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "autosched/cost/evaluate.h"
+
+namespace nautilus::sched {
+namespace {
+
+// Number of loads of one element at once in neighbouring blocks of a wave: grid dims, fastest last, that the
+// access does not depend on.
+double wave_sharing(const StmtModel& s, const AccessModel& a, double wave, TileCounter& counter) {
+  double share = 1, left = wave;
+  for (size_t i = s.loops.size(); i-- > 0 && left > 1;) {
+    const LoopDim& l = s.loops[i];
+    if (l.mapping != poly::Mapping::Grid) continue;
+    double extent = std::max(1.0, counter.nonempty(s, {{l.e, l.step}}));
+    double here = std::min(extent, left);
+    bool depends = false;
+    for (size_t k = 0; k < a.depends.size(); ++k) depends |= a.depends[k] && l.e.coef[k] != 0;
+    if (!depends) share *= here;
+    left /= extent;
+  }
+  return std::max(1.0, share);
+}
+
+const AccessModel* access_of(const StmtModel& s, const std::string& tensor, bool write) {
+  for (const AccessModel& a : s.accesses)
+    if (a.tensor && a.tensor->name == tensor && a.write == write) return &a;
+  for (const AccessModel& a : s.accesses)
+    if (a.tensor && a.tensor->name == tensor) return &a;
+  return nullptr;
+}
+
+double entry_lanes(const StmtModel& s, const StructureOps::Entry& e) {
+  double n = 1;
+  for (const TileDim& t : s.tile)
+    if (std::find(e.axes.begin(), e.axes.end(), t.member) != e.axes.end()) n *= static_cast<double>(tile_extent(s, t));
+  return n;
+}
+
+// Bytes fetched in whole lines for one byte asked for along the tensor's last dim by one tile.
+double line_waste(const StmtModel& s, const AccessModel& a, double line) {
+  if (a.index.empty() || !a.tensor) return 1;
+  double run = 1;
+  for (size_t k = 0; k < s.lo.size(); ++k)
+    if (a.index.back().coef[k] != 0) run += (dim_range(s, static_cast<int>(k), s.loops.size()) - 1);
+  double bytes = run * type_bytes(a.tensor->type);
+  return std::max(1.0, std::min(line, line / std::max(1.0, bytes)));
+}
+
+void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops, const Machine& machine, TileCounter& counter,
+                 ResourceProfile& out) {
+  const MemoryLevel* l2 = machine.level("l2");
+  const double cache = l2 ? l2->capacity.value : 0;
+  const std::string outer = machine.levels.front().name;
+  const double wave = std::min(out.blocks, static_cast<double>(machine.units));
+  struct Item {
+    const AccessModel* access;
+    double traffic, per_block, share, size;
+    bool temp;
+  };
+  std::vector<Item> items;
+  double wave_bytes = 0;
+  std::set<std::string> own;
+  for (int i : m.kernels[kernel].stmts) own.insert(m.stmts[i].stmt->name);
+  std::map<std::string, const StmtModel*> by_name;
+  for (int i : m.kernels[kernel].stmts) by_name[m.stmts[i].stmt->name] = &m.stmts[i];
+  for (const StructureOps::Entry& e : ops.entries) {
+    if ((e.unit != "load" && e.unit != "store") || !own.contains(e.stmt)) continue;
+    const StmtModel& s = *by_name[e.stmt];
+    const AccessModel* a = access_of(s, e.tensor, e.unit == "store");
+    if (!a) continue;
+    std::vector<TileCoordinate> coords;
+    for (const LoopDim& l : s.loops)
+      if (std::find(e.loops.begin(), e.loops.end(), l.member) != e.loops.end()) coords.push_back({l.e, l.step});
+    double bytes = e.per_lane * entry_lanes(s, e) * counter.nonempty(s, coords) * type_bytes(a->tensor->type);
+    if (m.scope(e.tensor) == poly::Scope::Shared) {
+      out.bytes["shared"] += bytes;
+      continue;
+    }
+    if (m.scope(e.tensor) == poly::Scope::Register) continue;
+    double staged = bytes;
+    bytes *= line_waste(s, *a, 32);
+    std::vector<double> range;
+    size_t grid = 0;
+    while (grid < s.loops.size() && s.loops[grid].mapping == poly::Mapping::Grid) ++grid;
+    for (size_t k = 0; k < s.lo.size(); ++k) range.push_back(dim_range(s, static_cast<int>(k), grid));
+    Item it;
+    it.access = a;
+    it.traffic = bytes;
+    it.per_block = touched_elements(*a, range, m, 32) * type_bytes(a->tensor->type);
+    it.share = wave_sharing(s, *a, wave, counter);
+    it.size = static_cast<double>(m.elements(*a->tensor)) * type_bytes(a->tensor->type);
+    it.temp = a->tensor->kind == poly::TensorKind::Temp;
+    wave_bytes += it.per_block * wave / it.share;
+    items.push_back(it);
+    out.bytes["l2"] += bytes;
+    if (is_product_sum(*s.stmt, nullptr)) out.bytes["shared"] += 2 * staged;
+  }
+  for (const Item& it : items) {
+    double distinct = std::min(it.size, it.traffic);
+    double bytes;
+    if (it.temp && it.size <= cache / 2) {
+      bytes = 0;
+    } else if (it.size <= cache / 2) {
+      bytes = distinct;
+    } else if (wave_bytes <= 0.7 * cache) {
+      bytes = std::min(it.traffic, it.per_block * out.blocks) / it.share;
+    } else {
+      bytes = it.traffic / it.share;
+    }
+    if (!(it.temp && it.size <= cache / 2)) bytes = std::max(bytes, distinct);
+    out.bytes[outer] += bytes;
+  }
+}
+
+void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const Machine& machine, TileCounter& counter,
+                 ResourceProfile& out) {
+  const double line = 64;
+  // What tiles and scalars move between the registers and the cache that holds the block's values.
+  LiveTiles live = live_tiles(m, kernel, 1);
+  double held = live.register_bytes + live.shared_bytes;
+  std::string home = "l1";
+  for (const char* name : {"l1", "l2", "l3", "dram"})
+    if (const MemoryLevel* l = machine.level(name)) {
+      home = name;
+      if (held <= 0.75 * l->capacity.value) break;
+    }
+  for (int i : m.kernels[kernel].stmts) {
+    const StmtModel& s = m.stmts[i];
+    double lanes = tile_lanes(s) * counter.nonempty(s, coordinates(s, s.loops.size()));
+    bool product = is_product_sum(*s.stmt, nullptr) && s.tile.size() >= 2;
+    double moved = product ? 2 * lanes : 4.0 * static_cast<double>(s.accesses.size()) * lanes;
+    out.bytes["l1"] += moved;
+    if (home != "l1") out.bytes[home] += moved;
+    // Fetches from each farther level: by the footprint of the loops that fit the nearer one.
+    for (size_t level = 0; level + 1 < machine.levels.size(); ++level) {
+      const MemoryLevel& nearer = machine.levels[level + 1];
+      if (nearer.name == "register") break;
+      double room = 0.75 * nearer.capacity.value;
+      size_t depth = 0;
+      std::vector<double> each;
+      for (;; ++depth) {
+        std::vector<double> range;
+        for (size_t k = 0; k < s.lo.size(); ++k) range.push_back(dim_range(s, static_cast<int>(k), depth));
+        each.clear();
+        double sum = 0;
+        for (const AccessModel& a : s.accesses) {
+          bool memory = a.tensor && m.scope(a.tensor->name) == poly::Scope::Global;
+          each.push_back(memory ? touched_elements(a, range, m, line) * type_bytes(a.tensor->type) : 0);
+          sum += each.back();
+        }
+        if (sum <= room || depth >= s.loops.size()) break;
+      }
+      for (size_t a = 0; a < each.size(); ++a) {
+        if (each[a] == 0) continue;
+        size_t inside = std::min(depth, hoisted_depth(s, s.accesses[a]));
+        double bytes = each[a] * counter.nonempty(s, coordinates(s, inside));
+        const poly::Tensor& t = *s.accesses[a].tensor;
+        double size = static_cast<double>(m.elements(t)) * type_bytes(t.type);
+        // A temporary that fits the nearer level as a whole never leaves it.
+        if (t.kind == poly::TensorKind::Temp && !nearer.per_unit && size <= 0.5 * nearer.capacity.value) continue;
+        out.bytes[machine.levels[level].name] += bytes;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops, const Machine& machine, TileCounter& counter,
+                 ResourceProfile& out) {
+  if (machine.kind == "cpu")
+    cpu_traffic(m, kernel, ops, machine, counter, out);
+  else
+    gpu_traffic(m, kernel, ops, machine, counter, out);
+}
+
+}  // namespace nautilus::sched
