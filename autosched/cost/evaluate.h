@@ -1,6 +1,7 @@
 // From loops and tiles to resources: operations by unit and bytes by level, one kernel after the other.
 #pragma once
 
+#include "autosched/axes.h"
 #include "autosched/cost/counts.h"
 
 namespace nautilus::sched {
@@ -8,9 +9,10 @@ namespace nautilus::sched {
 // Operations and element accesses from the statements' own expressions (no rewriting), at the names of `m`.
 StructureOps direct_ops(const StructureModel& m);
 
-// Sets the steps of tile loops: knob "tile.<axis>" ("k<kernel>.tile.<axis>" where there are several kernels).
-std::string knob_name(const StructureModel& m, int kernel, const std::string& axis);
-StructureModel with_knobs(StructureModel m, const Knobs& knobs);
+// Knobs are named "tile.<axis>" where there is one kernel, "<tensor>.tile.<axis>" by the last tensor that the
+// kernel writes where there are several. Sets the steps of all tile loops that have a knob.
+std::string knob_prefix(const StructureModel& m, int kernel);
+StructureModel with_knobs(StructureModel m, const ProgramAxes& axes, const Knobs& knobs);
 
 // Counts are cached across calls, so keep one evaluator for many sizes of many structures of one program.
 class Evaluator {
@@ -19,6 +21,7 @@ class Evaluator {
       : facts_(std::move(facts)), machine_(machine) {}
   ResourceProfile profile(const StructureModel& m, const StructureOps& ops, int stages = 2);
   ResourceProfile kernel(const StructureModel& m, int kernel, const StructureOps& ops, int stages);
+  ResourceProfile total(std::vector<ResourceProfile> kernels, const StructureOps& ops) const;
   TileCounter& counter() { return counter_; }
   const Machine& machine() const { return machine_; }
   const ProgramFacts& facts() const { return *facts_; }

@@ -64,16 +64,20 @@ size_t hoisted_depth(const StmtModel& s, const AccessModel& a) {
   return 0;
 }
 
-std::string knob_name(const StructureModel& m, int kernel, const std::string& axis) {
-  return (m.kernels.size() > 1 ? "k" + std::to_string(kernel) + "." : "") + "tile." + axis;
+std::string knob_prefix(const StructureModel& m, int kernel) {
+  if (m.kernels.size() <= 1) return "";
+  return m.stmts[m.kernels[kernel].stmts.back()].stmt->write.tensor + ".";
 }
 
-StructureModel with_knobs(StructureModel m, const Knobs& knobs) {
+StructureModel with_knobs(StructureModel m, const ProgramAxes& axes, const Knobs& knobs) {
+  std::vector<std::string> prefix;
+  for (size_t k = 0; k < m.kernels.size(); ++k) prefix.push_back(knob_prefix(m, static_cast<int>(k)) + "tile.");
   for (StmtModel& s : m.stmts)
     for (LoopDim& l : s.loops) {
-      if (l.step <= 1 && l.e.single_dim() >= 0 && l.mapping == poly::Mapping::Grid) continue;
-      auto it = knobs.find(knob_name(m, s.kernel, l.axis));
-      if (it != knobs.end() && l.step > 1) l.step = it->second;
+      int axis = l.step > 1 ? axes.axis(s.stmt->name, l.e.single_dim()) : -1;
+      if (axis < 0) continue;
+      auto it = knobs.find(prefix[s.kernel] + axes.names[axis]);
+      if (it != knobs.end()) l.step = it->second;
     }
   return m;
 }

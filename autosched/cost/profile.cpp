@@ -156,16 +156,14 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   return r;
 }
 
-ResourceProfile Evaluator::profile(const StructureModel& m, const StructureOps& ops, int stages) {
+ResourceProfile Evaluator::total(std::vector<ResourceProfile> kernels, const StructureOps& ops) const {
   ResourceProfile total;
-  total.kernels = static_cast<int>(m.kernels.size());
+  total.kernels = static_cast<int>(kernels.size());
   total.blocks = 0;
-  total.stages = stages;
   total.compulsory_bytes = facts_->compulsory_bytes;
   total.useful_flops = facts_->useful_flops;
   total.rewrites = ops.rewrites;
-  for (size_t k = 0; k < m.kernels.size(); ++k) {
-    ResourceProfile r = kernel(m, static_cast<int>(k), ops, stages);
+  for (const ResourceProfile& r : kernels) {
     for (auto& [unit, n] : r.ops) total.ops[unit] += n;
     for (auto& [unit, n] : r.issue) total.issue[unit] += n;
     for (auto& [level, n] : r.bytes) total.bytes[level] += n;
@@ -175,11 +173,18 @@ ResourceProfile Evaluator::profile(const StructureModel& m, const StructureOps& 
     total.imbalance = std::max(total.imbalance, r.imbalance);
     total.steps = std::max(total.steps, r.steps);
     total.matrix_rate = std::max(total.matrix_rate, r.matrix_rate);
-    total.parts.push_back(std::move(r));
+    total.stages = r.stages;
   }
   total.blocks = std::max(1.0, total.blocks);
   if (ops.live_register_elems > 0) total.register_bytes = std::max(total.register_bytes, 4 * ops.live_register_elems);
+  total.parts = std::move(kernels);
   return total;
+}
+
+ResourceProfile Evaluator::profile(const StructureModel& m, const StructureOps& ops, int stages) {
+  std::vector<ResourceProfile> kernels;
+  for (size_t k = 0; k < m.kernels.size(); ++k) kernels.push_back(kernel(m, static_cast<int>(k), ops, stages));
+  return total(std::move(kernels), ops);
 }
 
 Expected<ResourceProfile> profile(const Plan& p, const Machine& machine, const StructureOps& ops) {

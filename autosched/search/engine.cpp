@@ -1,0 +1,308 @@
+#include "autosched/search/engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace nautilus::sched {
+namespace {
+
+std::string time_text(double s) {
+  char buf[48];
+  if (s < 1e-3)
+    std::snprintf(buf, sizeof buf, "%.3g us", s * 1e6);
+  else if (s < 1)
+    std::snprintf(buf, sizeof buf, "%.3g ms", s * 1e3);
+  else
+    std::snprintf(buf, sizeof buf, "%.3g s", s);
+  return buf;
+}
+
+std::string knob_text(const Knobs& knobs) {
+  std::string out;
+  for (auto& [k, v] : knobs) out += (out.empty() ? "" : ", ") + k + " = " + std::to_string(v);
+  return out.empty() ? "as it is" : out;
+}
+
+uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9E3779B97F4A7C15ull + (h >> 29); }
+
+// Combinations costed a kernel of one structure, at most.
+constexpr size_t kChoices = 600;
+
+}  // namespace
+
+Engine::Engine(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops, const EventSink& sink)
+    : options_(options), ops_(ops), sink_(sink), program_(std::move(program)), actions_(options_),
+      frontier_(options.strategy, options.beam, options.seed), rng_(options.seed) {}
+
+bool Engine::stop() {
+  if (stop_reason_) return true;
+  if (options_.stop && options_.stop->load(std::memory_order_relaxed)) stop_reason_ = StopReason::Interrupted;
+  else if (options_.seconds > 0 && elapsed() >= options_.seconds) stop_reason_ = StopReason::TimeBudget;
+  else if (options_.max_nodes > 0 && static_cast<int>(result_.nodes.size()) >= options_.max_nodes) stop_reason_ = StopReason::NodeBudget;
+  else if (options_.max_plans > 0 && result_.plans_costed >= options_.max_plans) stop_reason_ = StopReason::PlanBudget;
+  return stop_reason_.has_value();
+}
+
+int Engine::add_node(int parent, const std::string& decision, double bound) {
+  SearchNode n;
+  n.id = static_cast<int>(result_.nodes.size());
+  n.parent = parent;
+  n.decision = decision;
+  n.lower_bound = bound;
+  result_.nodes.push_back(std::move(n));
+  changed(result_.nodes.back().id, SearchEvent::Kind::Added);
+  return result_.nodes.back().id;
+}
+
+void Engine::changed(int id, SearchEvent::Kind kind) {
+  if (!sink_) return;
+  sink_({kind, id < 0 ? nullptr : &result_.nodes[id], result_.plans_costed, result_.structures_verified, elapsed()});
+}
+
+// With K structures in hand, what cannot become one of the K best is cut.
+double Engine::threshold() const {
+  if (options_.strategy == Strategy::Exhaustive) return INFINITY;
+  size_t keep = static_cast<size_t>(std::max(1, options_.top));
+  if (best_.size() < keep) return INFINITY;
+  return std::next(best_.begin(), static_cast<std::ptrdiff_t>(keep - 1))->first;
+}
+
+Evaluator& Engine::evaluator_for(const SearchState& state) {
+  auto& slot = evaluators_[state.program->program.get()];
+  if (!slot) slot = std::make_unique<Evaluator>(state.program->facts, options_.machine);
+  return *slot;
+}
+
+void Engine::expand(int node, const SearchState& state, int depth) {
+  auto shared = std::make_shared<const SearchState>(state);
+  for (Candidate& c : actions_.candidates(state)) {
+    // A bound never falls on the way down.
+    c.bound = std::max(c.bound, result_.nodes[node].lower_bound);
+    int id = add_node(node, c.decision, c.bound);
+    frontier_.push({id, std::move(c), shared, depth + 1});
+    if (options_.max_nodes > 0 && static_cast<int>(result_.nodes.size()) >= options_.max_nodes) return;
+  }
+}
+
+void Engine::process(const Pending& p) {
+  double limit = threshold();
+  if (p.candidate.bound >= limit) {
+    SearchNode& n = result_.nodes[p.node];
+    n.state = NodeState::Bounded;
+    n.reason = "every plan below takes at least " + time_text(p.candidate.bound) + "; " + std::to_string(options_.top) +
+               (options_.top == 1 ? " plan is" : " plans are") + " known with at most " + time_text(limit);
+    changed(p.node);
+    return;
+  }
+  Taken t = actions_.take(*p.from, p.candidate);
+  SearchNode& n = result_.nodes[p.node];
+  n.steps = std::move(t.steps);
+  n.verdict = t.verdict;
+  n.reason = t.reason;
+  if (!t.state) {
+    n.state = t.node == NodeState::Open ? NodeState::Failed : t.node;
+    changed(p.node);
+    if (t.retry && !stop()) {
+      t.retry->bound = std::max(t.retry->bound, result_.nodes[p.node].lower_bound);
+      int id = add_node(result_.nodes[p.node].parent, t.retry->decision, t.retry->bound);
+      frontier_.push({id, std::move(*t.retry), p.from, p.depth});
+    }
+    return;
+  }
+  n.state = NodeState::Expanded;
+  const SearchState& s = *t.state;
+  uint64_t key = mix(mix(poly::canonical_hash(s.schedule, true), static_cast<uint64_t>(s.last + 1)), s.next + 1000 * s.kernel.size());
+  auto [it, fresh] = seen_.emplace(key, p.node);
+  if (!fresh) {
+    n.state = NodeState::Duplicate;
+    n.duplicate_of = it->second;
+    n.reason = "the same state as node " + std::to_string(it->second);
+    ++result_.duplicates;
+    changed(p.node);
+    return;
+  }
+  changed(p.node);
+  if (s.complete())
+    evaluate(p.node, s);
+  else
+    expand(p.node, s, p.depth);
+}
+
+// Verifies a structure, asks what it computes after lowering, and costs its numeric choices.
+void Engine::evaluate(int node, const SearchState& state) {
+  auto fail = [&](NodeState s, const std::string& why) {
+    result_.nodes[node].state = s;
+    result_.nodes[node].reason = why;
+    changed(node);
+  };
+  auto [it, fresh] = structures_.emplace(poly::canonical_hash(state.schedule, true), node);
+  if (!fresh) {
+    result_.nodes[node].duplicate_of = it->second;
+    ++result_.duplicates;
+    return fail(NodeState::Duplicate, "the same structure as node " + std::to_string(it->second));
+  }
+  poly::Verification v = poly::verify(state.schedule, options_.isl_quota);
+  ++result_.structures_verified;
+  if (!v.ok) {
+    bool illegal = v.verdict.kind == poly::VerdictKind::Illegal;
+    return fail(illegal ? NodeState::Illegal : NodeState::Unknown, "the independent verifier refuses it: " + v.verdict.why);
+  }
+  Expected<StructureOps> ops = ops_.structure_ops(state.schedule);
+  if (!ops) return fail(NodeState::Failed, ops.error().text());
+  Expected<StructureModel> model = structure_model(state.schedule, state.program->facts);
+  if (!model) return fail(NodeState::Failed, model.error().text());
+  if (ops->entries.empty()) *ops = direct_ops(*model);
+  Evaluator& evaluator = evaluator_for(state);
+  try {
+    std::vector<std::vector<KernelChoice>> choices;
+    std::vector<const KernelChoice*> best;
+    for (size_t k = 0; k < model->kernels.size(); ++k)
+      choices.push_back(kernel_choices(*model, static_cast<int>(k), state.program->axes, *ops, evaluator, rng_, kChoices, [&] {
+        return options_.seconds > 0 && elapsed() >= options_.seconds && result_.first_plan_seconds > 0;
+      }));
+    for (const std::vector<KernelChoice>& list : choices)
+      best.push_back(&*std::min_element(list.begin(), list.end(), [](const KernelChoice& a, const KernelChoice& b) {
+        return std::tuple(!a.fits, a.seconds) < std::tuple(!b.fits, b.seconds);
+      }));
+    // The best of each kernel together; then every other choice of one kernel beside the best of the others.
+    record_plan(node, best, *ops, evaluator);
+    for (size_t k = 0; k < choices.size(); ++k)
+      for (const KernelChoice& c : choices[k]) {
+        if (&c == best[k]) continue;
+        if (stop()) return;
+        std::vector<const KernelChoice*> with = best;
+        with[k] = &c;
+        record_plan(node, with, *ops, evaluator);
+      }
+  } catch (const isl::exception& e) {
+    fail(NodeState::Unknown, e.what());
+  } catch (const std::range_error& e) {
+    fail(NodeState::Failed, e.what());
+  }
+}
+
+void Engine::record_plan(int parent, const std::vector<const KernelChoice*>& choice, const StructureOps& ops, Evaluator& evaluator) {
+  Knobs knobs;
+  std::vector<ResourceProfile> parts;
+  for (const KernelChoice* c : choice) {
+    knobs.insert(c->knobs.begin(), c->knobs.end());
+    parts.push_back(c->profile);
+  }
+  Cost c = cost(evaluator.total(std::move(parts), ops), options_.machine);
+  ++result_.plans_costed;
+  int id = add_node(parent, knob_text(knobs), result_.nodes[parent].lower_bound);
+  SearchNode& n = result_.nodes[id];
+  n.knobs = std::move(knobs);
+  n.seconds = std::max(c.seconds, n.lower_bound);
+  n.lower_bound = std::max(n.lower_bound, c.lower_bound);
+  n.limiter = c.limiter;
+  n.points = c.points;
+  n.verdict = result_.nodes[parent].verdict;
+  if (!c.fits) {
+    n.state = NodeState::OverCapacity;
+    n.reason = c.over_capacity;
+    changed(id);
+    return;
+  }
+  n.state = NodeState::Complete;
+  if (result_.first_plan_seconds == 0) result_.first_plan_seconds = elapsed();
+  footing_.push_back({id, n.seconds, c.profile.shared_bytes, c.profile.register_bytes});
+  auto found = best_of_structure_.find(parent);
+  bool overall = best_.empty() || n.seconds < best_.begin()->first;
+  if (found == best_of_structure_.end() || n.seconds < found->second.seconds) {
+    if (found != best_of_structure_.end()) best_.erase({found->second.seconds, parent});
+    best_of_structure_[parent] = {n.seconds, id, parent};
+    best_.insert({n.seconds, parent});
+    result_.nodes[parent].seconds = n.seconds;
+  }
+  changed(id);
+  if (overall) changed(id, SearchEvent::Kind::Best);
+}
+
+// Plans that no other beats in time, shared memory and registers at once.
+static std::vector<int> pareto_front(std::vector<std::tuple<double, double, double, int>> all) {
+  std::sort(all.begin(), all.end());
+  std::vector<int> out;
+  std::vector<std::pair<double, double>> kept;
+  for (auto& [seconds, shared, registers, id] : all) {
+    bool beaten = false;
+    for (auto& [s, r] : kept) beaten |= s <= shared && r <= registers;
+    if (beaten) continue;
+    kept.push_back({shared, registers});
+    out.push_back(id);
+  }
+  return out;
+}
+
+void Engine::finish() {
+  for (Pending& p : frontier_.drain()) {
+    SearchNode& n = result_.nodes[p.node];
+    n.state = NodeState::Budget;
+    n.reason = "not tried: " + std::string(stop_reason_name(stop_reason_.value_or(StopReason::Exhausted)));
+  }
+  for (auto& [seconds, structure] : best_) {
+    if (static_cast<int>(result_.best.size()) >= std::max(1, options_.top)) break;
+    result_.best.push_back(best_of_structure_[structure].node);
+  }
+  std::vector<std::tuple<double, double, double, int>> all;
+  for (const Footing& f : footing_) all.emplace_back(f.seconds, f.shared, f.registers, f.node);
+  result_.pareto = pareto_front(std::move(all));
+  result_.seconds = elapsed();
+  result_.stop_reason = stop_reason_.value_or(StopReason::Exhausted);
+  changed(-1, SearchEvent::Kind::Progress);
+}
+
+Expected<SearchResult> Engine::run() {
+  Expected<ProgramContextPtr> program = program_context(program_, options_.isl_quota);
+  if (!program) return program.error();
+  SearchState start = start_state(*program);
+  double bound = actions_.bound(start);
+  int root = add_node(-1, "the program as it was written", bound);
+  result_.nodes[root].state = NodeState::Expanded;
+  // The program's own order is a plan too: the yardstick, and an answer whatever happens.
+  int written = add_node(root, "leave the order as written", bound);
+  result_.nodes[written].state = NodeState::Expanded;
+  SearchState as_written = start;
+  as_written.last = -1;
+  evaluate(written, as_written);
+  if (!stop()) expand(root, start, 0);
+  while (!frontier_.empty() && !stop()) {
+    std::vector<Pending> cut;
+    std::optional<Pending> p = frontier_.pop(cut);
+    for (const Pending& c : cut) {
+      result_.nodes[c.node].state = NodeState::Dominated;
+      result_.nodes[c.node].reason = "outside the beam of " + std::to_string(options_.beam) + ": bound " + time_text(c.candidate.bound);
+      changed(c.node);
+    }
+    if (!p) break;
+    process(*p);
+    if (elapsed() - last_progress_ > 0.1) {
+      last_progress_ = elapsed();
+      changed(-1, SearchEvent::Kind::Progress);
+    }
+  }
+  finish();
+  return std::move(result_);
+}
+
+Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops, const EventSink& sink) {
+  try {
+    if (options.machine.levels.empty())
+      return Refusal{"search", "", "the options name no machine", "load one with find_machine"};
+    if (!options.sizes.empty()) {
+      poly::Sizes known;
+      for (auto& [name, value] : options.sizes)
+        if (std::find(program->params.begin(), program->params.end(), name) != program->params.end()) known[name] = value;
+      Expected<poly::Program> bound = poly::bind_sizes(*program, known);
+      if (!bound) return bound.error();
+      program = std::make_shared<const poly::Program>(*std::move(bound));
+    }
+    Engine engine(std::move(program), options, ops, sink);
+    return engine.run();
+  } catch (const isl::exception& e) {
+    return Refusal{"search", "", e.what(), "raise the quota of isl operations"};
+  }
+}
+
+}  // namespace nautilus::sched

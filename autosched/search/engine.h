@@ -1,0 +1,93 @@
+// The search itself: a frontier of decisions not yet taken, structures verified and costed, nodes recorded.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <unordered_map>
+
+#include "autosched/search/knobs.h"
+#include "autosched/search/state.h"
+
+namespace nautilus::sched {
+
+// A decision that waits, with the state it would be taken in.
+struct Pending {
+  int node = -1;
+  Candidate candidate;
+  std::shared_ptr<const SearchState> from;
+  int depth = 0;
+};
+
+// Which decision is taken next.
+class Frontier {
+ public:
+  Frontier(Strategy strategy, int beam, uint64_t seed) : strategy_(strategy), beam_(beam), rng_(seed) {}
+  void push(Pending p);
+  std::optional<Pending> pop(std::vector<Pending>& cut);  // `cut`: what a beam leaves behind
+  bool empty() const { return open_.empty() && next_.empty(); }
+  std::vector<Pending> drain();
+
+ private:
+  Strategy strategy_;
+  int beam_;
+  std::mt19937_64 rng_;
+  struct Key {
+    double bound;
+    int depth, node;
+    bool operator<(const Key& o) const {
+      return std::tie(bound, o.depth, node) < std::tie(o.bound, depth, o.node);
+    }
+  };
+  std::map<Key, Pending> open_;  // Beam: the current level
+  std::map<Key, Pending> next_;  // Beam: the level below
+};
+
+class Engine {
+ public:
+  Engine(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops, const EventSink& sink);
+  Expected<SearchResult> run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool stop();                                     // sets stop_reason_ at the first budget that ran out
+  int add_node(int parent, const std::string& decision, double bound);
+  void changed(int id, SearchEvent::Kind kind = SearchEvent::Kind::Changed);
+  void expand(int node, const SearchState& state, int depth);
+  void process(const Pending& p);
+  void evaluate(int node, const SearchState& state);
+  void record_plan(int parent, const std::vector<const KernelChoice*>& choice, const StructureOps& ops, Evaluator& evaluator);
+  Evaluator& evaluator_for(const SearchState& state);
+  double threshold() const;                        // bounds at or above it are cut
+  void finish();
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  SearchOptions options_;
+  OpsProvider& ops_;
+  const EventSink& sink_;
+  poly::ProgramPtr program_;
+  Actions actions_;
+  Frontier frontier_;
+  std::mt19937_64 rng_;
+  Clock::time_point start_ = Clock::now();
+  SearchResult result_;
+  std::optional<StopReason> stop_reason_;
+  std::map<const poly::Program*, std::unique_ptr<Evaluator>> evaluators_;
+  std::unordered_map<uint64_t, int> seen_, structures_;
+  struct Best {
+    double seconds;
+    int node, structure;
+  };
+  std::map<int, Best> best_of_structure_;          // by structure node
+  std::set<std::pair<double, int>> best_;          // (seconds, structure node)
+  struct Footing {
+    int node;
+    double seconds, shared, registers;
+  };
+  std::vector<Footing> footing_;                   // complete plans, for the Pareto front
+  double last_progress_ = 0;
+};
+
+}  // namespace nautilus::sched

@@ -1,0 +1,38 @@
+#include "autosched/search/engine.h"
+
+namespace nautilus::sched {
+
+void Frontier::push(Pending p) {
+  Key key{p.candidate.bound, p.depth, p.node};
+  if (strategy_ == Strategy::Exhaustive) key = {0, p.depth, p.node};  // depth first, in the order of the decisions
+  (strategy_ == Strategy::Beam ? next_ : open_).emplace(key, std::move(p));
+}
+
+// Beam: level by level; of each only the `beam` best bounds go on.
+std::optional<Pending> Frontier::pop(std::vector<Pending>& cut) {
+  if (open_.empty() && !next_.empty()) {
+    open_.swap(next_);
+    while (static_cast<int>(open_.size()) > std::max(1, beam_)) {
+      auto last = std::prev(open_.end());
+      cut.push_back(std::move(last->second));
+      open_.erase(last);
+    }
+  }
+  if (open_.empty()) return std::nullopt;
+  auto it = open_.begin();
+  if (strategy_ == Strategy::Random) std::advance(it, static_cast<std::ptrdiff_t>(rng_() % open_.size()));
+  Pending p = std::move(it->second);
+  open_.erase(it);
+  return p;
+}
+
+std::vector<Pending> Frontier::drain() {
+  std::vector<Pending> out;
+  for (auto* m : {&open_, &next_}) {
+    for (auto& [k, p] : *m) out.push_back(std::move(p));
+    m->clear();
+  }
+  return out;
+}
+
+}  // namespace nautilus::sched

@@ -1,0 +1,78 @@
+// From a node back to its plan: the steps on its path, with the node's tile sizes put in.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "autosched/search/state.h"
+
+namespace nautilus::sched {
+namespace {
+
+// The knob for an axis of the kernel that a statement belongs to: kernels are named by their last tensor.
+std::optional<int64_t> tile_knob(const poly::Program& p, const std::string& stmt, const std::string& axis, const Knobs& knobs) {
+  auto plain = knobs.find("tile." + axis);
+  if (plain != knobs.end()) return plain->second;
+  bool reached = false;
+  for (const poly::Statement& s : p.statements) {
+    reached |= s.name == stmt;
+    if (!reached) continue;
+    const std::string prefix = s.write.tensor + ".";
+    auto it = knobs.lower_bound(prefix);
+    if (it == knobs.end() || it->first.compare(0, prefix.size(), prefix) != 0) continue;
+    auto knob = knobs.find(prefix + "tile." + axis);
+    if (knob == knobs.end()) return std::nullopt;
+    return knob->second;
+  }
+  return std::nullopt;
+}
+
+// Sizes of a tile step as the knobs have them.
+nlohmann::json sized(const poly::Schedule& s, const ProgramContext& context, const nlohmann::json& params, const Knobs& knobs) {
+  nlohmann::json out = params;
+  if (!params.contains("sizes") || !params["sizes"].is_array()) return out;
+  const poly::Node* band = poly::find(s, params.value("node", -1));
+  if (!band || band->kind != poly::NodeKind::Band || band->statements.empty()) return out;
+  const std::string& stmt = band->statements.front();
+  for (size_t k = 0; k < out["sizes"].size() && k < band->members.size(); ++k) {
+    if (out["sizes"][k].get<int64_t>() <= 1) continue;
+    int axis = member_axis(context, band->members[k], stmt);
+    if (axis < 0) continue;
+    if (auto v = tile_knob(*context.program, stmt, context.axes.names[axis], knobs)) out["sizes"][k] = *v;
+  }
+  return out;
+}
+
+}  // namespace
+
+Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node) {
+  auto refuse = [&](const std::string& why) { return Refusal{"replay node " + std::to_string(node), "", why, ""}; };
+  if (node < 0 || node >= static_cast<int>(r.nodes.size())) return refuse("there is no such node");
+  std::vector<const SearchNode*> path;
+  for (int id = node; id >= 0; id = r.nodes[id].parent) path.push_back(&r.nodes[id]);
+  std::reverse(path.begin(), path.end());
+  Plan plan;
+  plan.knobs = r.nodes[node].knobs;
+  plan.schedule = poly::initial_schedule(program);
+  std::optional<ProgramContext> context;
+  for (const SearchNode* n : path) {
+    bool dead = n->state == NodeState::Illegal || n->state == NodeState::Unknown || n->state == NodeState::Failed;
+    if (dead && !n->steps.empty() && n->seconds == 0 && n->id == node && n->state != NodeState::Failed)
+      return refuse("its last step was refused: " + n->reason);
+    for (const poly::TransformStep& step : n->steps) {
+      if (!context || context->program != plan.schedule.program) {
+        Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(plan.schedule.program);
+        if (!facts) return facts.error();
+        context = ProgramContext{plan.schedule.program, *facts, program_axes(**facts), {}, {}, {}, {}};
+      }
+      nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
+      if (params.is_discarded()) return refuse("step " + step.name + " has damaged parameters");
+      if (step.name == "tile") params = sized(plan.schedule, *context, params, plan.knobs);
+      Expected<poly::Schedule> next = poly::apply_unchecked(plan.schedule, step.name, params);
+      if (!next) return next.error();
+      plan.schedule = *std::move(next);
+      plan.script.push_back({step.name, params.dump()});
+    }
+  }
+  return plan;
+}
+
+}  // namespace nautilus::sched

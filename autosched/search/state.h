@@ -1,0 +1,107 @@
+// A state of the search: a schedule and what has been decided so far, in canonical order:
+// kernels from the outputs back; for each its grid and tiled axes; then, statement by statement, the serial tile
+// loops inside the block (phases), and last what becomes a tile and where temporaries live.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "autosched/axes.h"
+#include "autosched/cost/structure.h"
+#include "autosched/search.h"
+#include <nlohmann/json.hpp>
+
+namespace nautilus::sched {
+
+// What belongs to one program (families and split-k make another one of it).
+struct ProgramContext {
+  poly::ProgramPtr program;
+  std::shared_ptr<const ProgramFacts> facts;
+  ProgramAxes axes;
+  poly::DependenceSet deps;
+  std::vector<StatementWork> work;                  // by statement
+  std::vector<std::map<std::string, double>> reads;  // by statement: distinct bytes of each tensor
+  std::vector<double> written;                       // by statement: distinct bytes
+};
+using ProgramContextPtr = std::shared_ptr<const ProgramContext>;
+Expected<ProgramContextPtr> program_context(poly::ProgramPtr p, unsigned long quota);
+
+struct SearchState {
+  poly::Schedule schedule;        // first: holds the context
+  ProgramContextPtr program;
+  int last = -1;                  // statements 0..last (in program order) are in no kernel yet
+  std::vector<std::string> kernel;  // statements of the kernel in hand, in order; empty: none
+  std::vector<int> grid, tiled;   // its program axes
+  size_t next = 0;                // first statement of it that is in no phase yet
+  double closed_bound = 0;        // of the kernels that are done
+  double kernel_bound = 0;        // of the one in hand
+  bool complete() const { return last < 0 && kernel.empty(); }
+};
+
+// One decision that may be taken in a state.
+struct Candidate {
+  enum class Kind : uint8_t { Kernel, Loop, Finish, SplitK } kind = Kind::Kernel;
+  int first = 0, last = 0;        // Kernel: statements; Loop: positions in the kernel
+  std::vector<int> grid, tiled;   // Kernel
+  int axis = -1;                  // Loop: shared serial tile loop; -1: the statement by itself
+  bool rolling = false;           // Loop: repair what a plain fusion breaks
+  int64_t parts = 0;              // SplitK
+  std::string decision;           // in words
+  double bound = 0;               // admissible, of every plan below
+};
+
+// What taking a decision gave.
+struct Taken {
+  std::optional<SearchState> state;
+  std::vector<poly::TransformStep> steps;  // up to and including the one that failed
+  poly::VerdictKind verdict = poly::VerdictKind::Legal;
+  NodeState node = NodeState::Open;        // Illegal, Unknown, Failed when there is no state
+  std::string reason;
+  std::optional<Candidate> retry;          // a repaired form of the same decision
+};
+
+// Applies registry transforms one after the other; stops at the first that is not accepted.
+class Stepper {
+ public:
+  Stepper(poly::Schedule s, const poly::DependenceSet& deps) : schedule(std::move(s)), deps_(deps) {}
+  bool apply(const char* name, const nlohmann::json& params);
+  bool attempt(const char* name, const nlohmann::json& params);  // a refusal leaves no trace
+  Taken failed() const;
+  poly::Schedule schedule;
+  std::vector<poly::TransformStep> steps;
+  poly::VerdictKind verdict = poly::VerdictKind::Legal;
+  NodeState node = NodeState::Open;
+  std::string reason, note;
+
+ private:
+  const poly::DependenceSet& deps_;
+};
+
+class Actions {
+ public:
+  Actions(const SearchOptions& options) : options_(options), machine_(options.machine) {}
+  std::vector<Candidate> candidates(const SearchState& s) const;
+  Taken take(const SearchState& s, const Candidate& c) const;
+  double bound(const SearchState& s) const;
+
+ private:
+  void kernel_candidates(const SearchState& s, std::vector<Candidate>& out) const;
+  void loop_candidates(const SearchState& s, std::vector<Candidate>& out) const;
+  Taken take_kernel(const SearchState& s, const Candidate& c) const;
+  Taken take_loop(const SearchState& s, const Candidate& c) const;
+  Taken take_finish(const SearchState& s, const Candidate& c) const;
+  double kernel_bound(const ProgramContext& p, int first, int last) const;
+  double crossing_bound(const SearchState& s, size_t boundary) const;
+  const SearchOptions& options_;
+  const Machine& machine_;
+};
+
+// Helpers on trees.
+const poly::Node* root_child_of(const poly::Schedule& s, const std::string& stmt, int* index);
+const poly::Node* innermost_band(const poly::Schedule& s, const std::string& stmt);  // nullptr: none (scalar)
+const poly::Node* kernel_sequence(const poly::Schedule& s, const std::string& stmt);  // the block's sequence, or null
+int member_axis(const ProgramContext& p, const poly::BandMember& m, const std::string& stmt);
+int64_t default_tile(int64_t extent);
+SearchState start_state(ProgramContextPtr p);
+
+}  // namespace nautilus::sched
