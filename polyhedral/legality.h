@@ -33,11 +33,31 @@ struct Verdict {
   std::string suggest;
 };
 
+// The part of one dependence that a schedule does not keep: found where the walk down the tree first orders
+// the two ends the wrong way round, or not at all.
+struct Violation {
+  const Dependence* dependence = nullptr;  // in the DependenceSet that was checked
+  isl::map pairs;                          // { source -> sink } out of order, a subset of dependence->relation
+  NodeId node = 0;                         // band, sequence or leaf that decides
+  std::string member;                      // of a band
+  bool unordered = false;                  // parallel members, one tile or one leaf: neither comes first
+  int paid_by = -1;                        // index into s.repairs, or -1
+};
+// Every dependence with a part out of order (one entry per dependence and deciding node), paid ones included.
+// Reduction dependences appear only where they may not be reordered (Grid and Warpgroup members).
+Expected<std::vector<Violation>> violations(const Schedule& s, const DependenceSet& deps,
+                                            unsigned long quota = kDefaultQuota);
+
 // Tree walk: descends the tree once per dependence, splitting it into carried, still-open and violated
 // parts. Members mapped Grid/Warpgroup must carry nothing; Tile members must carry nothing but reductions.
 // Violations whose pair is covered by an entry of s.repairs (source reduction or via-statement -> target
 // or via-statement, at that band or below) count as paid.
 Verdict check(const Schedule& s, const DependenceSet& deps, unsigned long quota = kDefaultQuota);
+
+// check() of only those dependences whose ends `after` orders by other functions than `before` did; the rest
+// keep the verdict of `before`, which is taken to be good. What the transforms use.
+Verdict check_change(const Schedule& before, const Schedule& after, const DependenceSet& deps,
+                     unsigned long quota = kDefaultQuota);
 
 // The independent verifier: whole-map lexicographic comparison on the flattened schedule against freshly
 // computed dependences of the program, structural conditions of each repair (no consumer of a via value

@@ -1,0 +1,153 @@
+#include "polyhedral/legality_walk.h"
+
+#include <algorithm>
+
+namespace nautilus::poly {
+
+struct TreeWalk::State {
+  const Dependence& d;
+  std::optional<PairFacts> facts;
+  std::optional<isl::multi_aff> to_source, to_sink;  // { [S -> T] -> S }, { [S -> T] -> T }
+  bool relaxed = false;
+  bool parallel_members = true;  // on the way of a Reduction dependence: where it can be violated
+  std::vector<Violation>& out;
+
+  bool reduction() const { return d.kind == DepKind::Reduction; }
+  void add(const isl::set& pairs, const Node& n, const std::string& member, bool unordered, int paid_by) {
+    out.push_back({&d, pairs.unwrap(), n.id, member, unordered, paid_by});
+  }
+  // { [s -> t] -> [sink(t) - source(s)] }
+  isl::aff difference(const isl::aff& source, const isl::aff& sink) {
+    if (!to_source) {
+      to_source = d.relation.space().domain_map_multi_aff();
+      to_sink = d.relation.space().range_map_multi_aff();
+    }
+    return sink.pullback(*to_sink).sub(source.pullback(*to_source));
+  }
+};
+
+namespace {
+
+bool parallel(const BandMember& m) { return m.mapping == Mapping::Grid || m.mapping == Mapping::Warpgroup; }
+
+bool lists(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool any_parallel(const Node& n, const std::string& stmt) {
+  for (const BandMember& m : n.members)
+    if (parallel(m) && m.schedule.count(stmt)) return true;
+  return std::any_of(n.children.begin(), n.children.end(), [&](const NodePtr& c) { return any_parallel(*c, stmt); });
+}
+
+// Pairs whose ends lie in the given parts.
+isl::set within(const isl::set& pairs, const isl::set& source, const isl::set& sink) {
+  return pairs.intersect(source.product(sink));
+}
+
+}  // namespace
+
+const MemberForm& TreeWalk::form(const isl::aff& a) {
+  auto it = forms_.find(&a);
+  return it != forms_.end() ? it->second : forms_.emplace(&a, MemberForm(a)).first->second;
+}
+
+bool TreeWalk::walk(const Dependence& d, std::vector<Violation>& out) {
+  State state{d, {}, {}, {}, false, true, out};
+  if (state.reduction()) state.parallel_members = any_parallel(*s_.root, d.source);
+  node(*s_.root, d.relation.wrap(), {}, state);
+  return state.relaxed;
+}
+
+// A repair pays where a band at or below its own puts a source's later update after a use of the running value.
+int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m,
+                    const Dependence& d) const {
+  if (d.kind != DepKind::Flow || parallel(m) || m.mapping == Mapping::Tile) return -1;
+  for (size_t k = 0; k < s_.repairs.size(); ++k) {
+    const Repair& r = s_.repairs[k];
+    const bool inside = band.id == r.band ||
+                        std::any_of(above.begin(), above.end(), [&](const Node* n) { return n->id == r.band; });
+    const bool from = lists(r.sources, d.source) || lists(r.via, d.source) || lists(r.targets, d.source);
+    const bool to = lists(r.via, d.sink) || lists(r.targets, d.sink);
+    if (inside && from && to) return static_cast<int>(k);
+  }
+  return -1;
+}
+
+void TreeWalk::node(const Node& n, isl::set pairs, std::vector<const Node*> above, State& state) {
+  switch (n.kind) {
+    case NodeKind::Band: return band(n, std::move(pairs), above, state);
+    case NodeKind::Sequence: return sequence(n, std::move(pairs), above, state);
+    case NodeKind::Filter:
+    case NodeKind::Mark:
+      above.push_back(&n);
+      return node(*n.children[0], std::move(pairs), std::move(above), state);
+    case NodeKind::Leaf: break;
+  }
+  if (!state.reduction() && !pairs.is_empty()) state.add(pairs, n, "", true, -1);
+}
+
+// Splits the pairs by the sign of each member's distance: negative is out of order, zero goes on.
+void TreeWalk::band(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state) {
+  for (const BandMember& m : n.members) {
+    auto source = m.schedule.find(state.d.source), sink = m.schedule.find(state.d.sink);
+    if (source == m.schedule.end() || sink == m.schedule.end()) continue;
+    if (state.reduction() && state.relaxed && !state.parallel_members) return;  // nothing left to learn
+    if (!state.facts) state.facts.emplace(state.d, s_.program->params);
+    const PairFacts::Distance known = state.facts->distance(form(source->second), form(sink->second));
+    if (known.constant == 0) continue;
+    const isl::aff diff = state.difference(source->second, sink->second);
+    const isl::aff zero = diff.space().domain().zero_aff_on_domain();
+    const bool unordered = parallel(m) || m.mapping == Mapping::Tile;
+    if (unordered && !(state.reduction() && m.mapping == Mapping::Tile)) {
+      isl::set apart = pairs.subtract(diff.eq_set(zero));
+      if (!apart.is_empty()) return state.add(apart, n, m.name, true, -1);
+    } else if (!known.at_least || *known.at_least < 0) {
+      isl::set reversed = pairs.intersect(diff.lt_set(zero));
+      if (!reversed.is_empty()) {
+        if (state.reduction()) {
+          state.relaxed = true;
+        } else {
+          const int paid = payer(above, n, m, state.d);
+          state.add(reversed, n, m.name, false, paid);
+          if (paid < 0) return;
+        }
+      }
+    }
+    if (known.constant) return;  // not zero: everything is decided here
+    pairs = pairs.intersect(diff.eq_set(zero));
+    if (pairs.is_empty()) return;
+  }
+  above.push_back(&n);
+  node(*n.children[0], std::move(pairs), above, state);
+}
+
+// Earlier children come first; pairs inside one child go down with it.
+void TreeWalk::sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state) {
+  std::vector<size_t> sources, sinks;
+  for (size_t k = 0; k < n.children.size(); ++k) {
+    if (n.children[k]->parts.count(state.d.source)) sources.push_back(k);
+    if (n.children[k]->parts.count(state.d.sink)) sinks.push_back(k);
+  }
+  above.push_back(&n);
+  const bool split = sources.size() > 1 || sinks.size() > 1;
+  for (size_t a : sources)
+    for (size_t b : sinks) {
+      if (a < b || (a > b && state.reduction())) {
+        state.relaxed |= a > b;
+        continue;
+      }
+      isl::set here = split ? within(pairs, n.children[a]->parts.at(state.d.source),
+                                     n.children[b]->parts.at(state.d.sink))
+                            : pairs;
+      if (split && here.is_empty()) continue;
+      if (a == b) {
+        node(*n.children[a], here, above, state);
+      } else if (split || !here.is_empty()) {
+        state.add(here, n, "", false, -1);
+        return;
+      }
+    }
+}
+
+}  // namespace nautilus::poly

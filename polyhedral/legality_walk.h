@@ -1,0 +1,30 @@
+// The walk of one dependence down a schedule tree.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "polyhedral/legality.h"
+#include "polyhedral/legality_facts.h"
+
+namespace nautilus::poly {
+
+// Walks dependences of one schedule; forms of schedule functions are made once a schedule.
+class TreeWalk {
+ public:
+  explicit TreeWalk(const Schedule& s) : s_(s) {}
+  // Appends what d loses. Returns whether a reduction's updates are reordered (Reduction dependences only).
+  bool walk(const Dependence& d, std::vector<Violation>& out);
+
+ private:
+  struct State;
+  const Schedule& s_;
+  std::map<const isl::aff*, MemberForm> forms_;
+  const MemberForm& form(const isl::aff& a);
+  void node(const Node& n, isl::set pairs, std::vector<const Node*> above, State& state);
+  void band(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
+  void sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
+  int payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d) const;
+};
+
+}  // namespace nautilus::poly
