@@ -1,9 +1,9 @@
-// The straightforward evaluator.
+#include "polyhedral/interpreter.h"
+
 #include <cmath>
 #include <limits>
 
 #include "polyhedral/instances.h"
-#include "polyhedral/program.h"
 
 namespace nautilus::poly {
 
@@ -12,12 +12,13 @@ namespace {
 constexpr uint64_t kMaxElements = uint64_t{1} << 28;
 
 // Casts between floating types are identities in double precision; casts to integers are not.
-Expr without_float_casts(const Expr& e) {
+Expr without_float_casts(const Expr& e, std::map<Expr, Expr>& done) {
   if (!e || e->args.empty()) return e;
+  if (const auto at = done.find(e); at != done.end()) return at->second;
   std::vector<Expr> args;
-  for (const Expr& a : e->args) args.push_back(without_float_casts(a));
-  if (e->op == Op::Cast) return is_float(e->type) ? args[0] : Expr::cast(args[0], e->type);
-  return Expr::make(e->op, args);
+  for (const Expr& a : e->args) args.push_back(without_float_casts(a, done));
+  Expr out = e->op != Op::Cast ? Expr::make(e->op, args) : is_float(e->type) ? args[0] : Expr::cast(args[0], e->type);
+  return done.emplace(e, out).first->second;
 }
 
 struct Array {
@@ -40,9 +41,11 @@ struct Compiled {
   std::vector<BoundAccess> reads;
 };
 
-class Interpreter {
+}  // namespace
+
+struct Interpreter::State {
  public:
-  Interpreter(const Program& p, const InterpretOptions& options) : p_(p), options_(options) {}
+  State(const Program& p, const InterpretOptions& options) : p_(p), options_(options) {}
 
   std::optional<Refusal> prepare(const Buffers& inputs) {
     uint64_t total = 0;
@@ -97,6 +100,16 @@ class Interpreter {
   }
 
   std::optional<Refusal> error() const { return error_; }
+  double* cell(const std::string& tensor, std::span<const int64_t> index) {
+    const auto at = arrays_.find(tensor);
+    if (at == arrays_.end() || index.size() != at->second.extents.size()) return nullptr;
+    int64_t flat = 0;
+    for (size_t k = 0; k < index.size(); ++k) {
+      if (index[k] < 0 || index[k] >= at->second.extents[k]) return nullptr;
+      flat = flat * at->second.extents[k] + index[k];
+    }
+    return &at->second.data[static_cast<size_t>(flat)];
+  }
   Buffers results() {
     Buffers out;
     for (auto& [name, a] : arrays_)
@@ -107,7 +120,7 @@ class Interpreter {
 
  private:
   const Program& p_;
-  const InterpretOptions& options_;
+  const InterpretOptions options_;
   std::map<std::string, Array> arrays_;
   std::map<std::string, Compiled> compiled_;
   std::optional<Refusal> error_;
@@ -158,8 +171,9 @@ class Interpreter {
   Compiled compile(const Statement& s) {
     Compiled c{&s, s.expr, s.guard, {}, bind(s, s.write), {}};
     if (!options_.round_stores) {
-      c.expr = without_float_casts(c.expr);
-      c.guard = without_float_casts(c.guard);
+      std::map<Expr, Expr> done;
+      c.expr = without_float_casts(c.expr, done);
+      c.guard = without_float_casts(c.guard, done);
     }
     for (const isl::aff& a : s.indices) c.indices.emplace_back(a);
     for (const Access& a : s.reads) c.reads.push_back(bind(s, a));
@@ -210,7 +224,26 @@ class Interpreter {
   }
 };
 
-}  // namespace
+Interpreter::Interpreter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Interpreter::~Interpreter() = default;
+
+Expected<std::unique_ptr<Interpreter>> Interpreter::make(const Program& bound, const Buffers& inputs,
+                                                         const InterpretOptions& options) {
+  auto state = std::make_unique<State>(bound, options);
+  auto prepared = with_quota(bound.context->get(), 10 * kDefaultQuota, [&] { return state->prepare(inputs); });
+  if (!prepared) return Refusal{"interpret " + bound.name, "", prepared.error().why, ""};
+  if (*prepared) return **prepared;
+  return std::unique_ptr<Interpreter>(new Interpreter(std::move(state)));
+}
+
+bool Interpreter::execute(const std::string& statement, std::span<const int64_t> dims) {
+  return state_->execute(statement, dims);
+}
+std::optional<Refusal> Interpreter::error() const { return state_->error(); }
+double* Interpreter::element(const std::string& tensor, std::span<const int64_t> index) {
+  return state_->cell(tensor, index);
+}
+Buffers Interpreter::results() { return state_->results(); }
 
 Expected<Buffers> interpret(const Program& p, const Sizes& sizes, const Buffers& inputs,
                             const InterpretOptions& options) {
@@ -222,18 +255,13 @@ Expected<Buffers> interpret(const Program& p, const Sizes& sizes, const Buffers&
     }
   const Expected<Program> bound = instantiate(p, sizes);
   if (!bound) return bound.error();
-  Interpreter run(*bound, options);
-  auto prepared = with_quota(p.context->get(), 10 * kDefaultQuota, [&] { return run.prepare(inputs); });
-  if (!prepared) {
-    asked.why = prepared.error().why;
-    return asked;
-  }
-  if (*prepared) return **prepared;
+  auto run = Interpreter::make(*bound, inputs, options);
+  if (!run) return run.error();
   const auto done = for_each_instance(bound->original, options.max_instances,
-                                      [&](const std::string& s, std::span<const int64_t> d) { return run.execute(s, d); });
+                                      [&](const std::string& s, std::span<const int64_t> d) { return (*run)->execute(s, d); });
   if (!done) return done.error();
-  if (run.error()) return *run.error();
-  return run.results();
+  if ((*run)->error()) return *(*run)->error();
+  return (*run)->results();
 }
 
 }  // namespace nautilus::poly
