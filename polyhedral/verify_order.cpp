@@ -1,0 +1,184 @@
+#include "polyhedral/verify_order.h"
+
+#include <algorithm>
+
+namespace nautilus::poly::verifying {
+
+namespace {
+
+std::string tuple(const std::string& stem, unsigned n) {
+  std::string out = "[";
+  for (unsigned k = 0; k < n; ++k) out += (k ? ", " : "") + stem + std::to_string(k);
+  return out + "]";
+}
+
+// { S[..] -> [t..] } followed by zeros up to `length`.
+isl::map padded(const isl::map& time, unsigned length) {
+  const unsigned n = n_out(time);
+  if (n == length) return time;
+  std::string to = tuple("t", n);
+  to.pop_back();
+  for (unsigned k = n; k < length; ++k) to += std::string(k ? ", " : "") + "0";
+  return time.apply_range(isl::map(time.ctx(), "{ " + tuple("t", n) + " -> " + to + "] }"));
+}
+
+struct Walker {
+  const Program& p;
+  std::vector<Timed> out;
+
+  // `time` grows by one output dimension for each member and each sequence.
+  void walk(const Node& n, std::vector<std::pair<std::string, isl::map>> reach, std::vector<TimeDim> dims) {
+    if (n.kind == NodeKind::Filter)
+      for (auto& [stmt, time] : reach)
+        time = time.intersect_domain(n.filter.extract_set(p.statement(stmt)->domain.space()));
+    std::erase_if(reach, [](const auto& r) { return r.second.is_empty(); });
+    if (reach.empty()) return;
+    for (const BandMember& m : n.members) {
+      for (auto& [stmt, time] : reach) time = time.range_product(m.schedule.at(stmt).as_map()).flatten_range();
+      dims.push_back({n.id, m.mapping, false});
+    }
+    if (n.children.empty())
+      for (auto& [stmt, time] : reach) out.push_back({stmt, time, dims});
+    if (n.kind == NodeKind::Sequence) dims.push_back({n.id, Mapping::Serial, true});
+    for (size_t k = 0; k < n.children.size(); ++k) {
+      auto next = reach;
+      if (n.kind == NodeKind::Sequence)
+        for (auto& [stmt, time] : next) {
+          const isl::aff at = p.statement(stmt)->domain.space().zero_aff_on_domain().add_constant(static_cast<long>(k));
+          time = time.range_product(at.as_map()).flatten_range();
+        }
+      walk(*n.children[k], std::move(next), dims);
+    }
+  }
+};
+
+// Times of the original program, all of one length.
+std::map<std::string, isl::map> original_times(const Program& p, unsigned& length) {
+  std::map<std::string, isl::map> out;
+  length = 0;
+  if (p.original.is_null()) {
+    for (size_t k = 0; k < p.statements.size(); ++k) {
+      const isl::set& d = p.statements[k].domain;
+      const isl::aff at = d.space().zero_aff_on_domain().add_constant(static_cast<long>(k));
+      const isl::map dims = d.space().identity_multi_aff_on_domain().reset_range_tuple_id().as_pw_multi_aff().as_map();
+      out.emplace(p.statements[k].name, at.as_map().range_product(dims).flatten_range().intersect_domain(d));
+    }
+  } else {
+    p.original.map().foreach_map([&](isl::map m) { out.emplace(tuple_name_in(m), m); });
+  }
+  for (const auto& [stmt, time] : out) length = std::max(length, n_out(time));
+  for (auto& [stmt, time] : out) time = padded(time, length);
+  return out;
+}
+
+// { S[..] -> T[..] } restricted to what can happen.
+isl::map touches(const Program& p, const Statement& s, const Access& a) {
+  return a.map.intersect_domain(s.domain).intersect_params(p.param_context);
+}
+
+}  // namespace
+
+std::vector<Timed> flatten(const Schedule& s, unsigned& length) {
+  Walker w{*s.program, {}};
+  std::vector<std::pair<std::string, isl::map>> all;
+  for (const Statement& st : s.program->statements) {
+    const isl::space space = st.domain.space().add_unnamed_tuple(0);
+    all.emplace_back(st.name, space.zero_multi_aff().as_map().intersect_domain(st.domain));
+  }
+  w.walk(*s.root, std::move(all), {});
+  length = 0;
+  for (const Timed& t : w.out) length = std::max(length, n_out(t.time));
+  for (Timed& t : w.out) t.time = padded(t.time, length);
+  return std::move(w.out);
+}
+
+std::string Lex::equal_before(unsigned k) const {
+  std::string out;
+  for (unsigned i = 0; i < k; ++i) out += "a" + std::to_string(i) + " = b" + std::to_string(i) + " and ";
+  return out;
+}
+
+const isl::map& Lex::relation(const std::string& key, const std::vector<std::string>& disjuncts) {
+  auto it = made_.find(key);
+  if (it != made_.end()) return it->second;
+  std::string text = "{ " + tuple("a", length_) + " -> " + tuple("b", length_) + " : ";
+  if (disjuncts.empty()) text += "false";
+  for (size_t k = 0; k < disjuncts.size(); ++k) text += (k ? " or (" : "(") + disjuncts[k] + ")";
+  return made_.emplace(key, isl::map(ctx_, text + " }")).first->second;
+}
+
+const isl::map& Lex::before() {
+  std::vector<std::string> parts;
+  for (unsigned k = 0; k < length_; ++k)
+    parts.push_back(equal_before(k) + "a" + std::to_string(k) + " < b" + std::to_string(k));
+  return relation("before", parts);
+}
+
+const isl::map& Lex::not_before() {
+  std::vector<std::string> parts;
+  for (unsigned k = 0; k < length_; ++k)
+    parts.push_back(equal_before(k) + "a" + std::to_string(k) + " > b" + std::to_string(k));
+  std::string same = equal_before(length_);
+  parts.push_back(same.empty() ? "true" : same.substr(0, same.size() - 5));
+  return relation("not before", parts);
+}
+
+const isl::map& Lex::later_at(unsigned k) {
+  const std::string n = std::to_string(k);
+  return relation("later " + n, {equal_before(k) + "a" + n + " > b" + n});
+}
+
+const isl::map& Lex::apart_at(unsigned k) {
+  const std::string n = std::to_string(k);
+  return relation("apart " + n, {equal_before(k) + "a" + n + " > b" + n, equal_before(k) + "a" + n + " < b" + n});
+}
+
+std::vector<Pair> all_pairs(const Program& p) {
+  unsigned length = 0;
+  const std::map<std::string, isl::map> times = original_times(p, length);
+  Lex lex(p.context->get(), length);
+  std::vector<Pair> out;
+  auto add = [&](DepKind kind, const Statement& a, const Access& x, const Statement& b, const Access& y) {
+    auto ta = times.find(a.name), tb = times.find(b.name);
+    if (x.tensor != y.tensor || ta == times.end() || tb == times.end()) return;
+    isl::map pairs = touches(p, a, x).apply_range(touches(p, b, y).reverse());
+    pairs = pairs.intersect(ta->second.apply_range(lex.before()).apply_range(tb->second.reverse())).coalesce();
+    if (!pairs.is_empty()) out.push_back({kind, a.name, b.name, x.tensor, pairs});
+  };
+  for (const Statement& a : p.statements)
+    for (const Statement& b : p.statements) {
+      add(&a == &b && a.reduction ? DepKind::Reduction : DepKind::Output, a, a.write, b, b.write);
+      for (const Access& y : b.reads) add(DepKind::Flow, a, a.write, b, y);
+      for (const Access& x : a.reads) add(DepKind::Anti, a, x, b, b.write);
+    }
+  return out;
+}
+
+isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation, const Timed& sink) {
+  return source.time.apply_range(relation).apply_range(sink.time.reverse()).intersect(pairs);
+}
+
+std::optional<Witness> sample_witness(const Program& p, const Pair& pair, const isl::map& broken) {
+  const std::optional<Point> point = lexmin_point(broken.intersect_params(p.param_context).wrap().flatten());
+  if (!point) return std::nullopt;
+  Witness w;
+  w.kind = pair.kind;
+  w.source = pair.source;
+  w.sink = pair.sink;
+  w.tensor = pair.tensor;
+  w.sizes = point->params;
+  const unsigned cut = n_in(broken);
+  auto text = [&](const std::string& stmt, const std::vector<int64_t>& at) {
+    const std::vector<std::string> names = dim_names(p.statement(stmt)->domain);
+    std::string out = stmt + "[";
+    for (size_t k = 0; k < at.size(); ++k) out += (k ? ", " : "") + names[k] + "=" + std::to_string(at[k]);
+    return out + "]";
+  };
+  w.source_iter.assign(point->dims.begin(), point->dims.begin() + cut);
+  w.sink_iter.assign(point->dims.begin() + cut, point->dims.end());
+  w.text = text(w.source, w.source_iter) + " and " + text(w.sink, w.sink_iter) + " touch the same element of " + w.tensor +
+           ", and the first must come first";
+  return w;
+}
+
+}  // namespace nautilus::poly::verifying
