@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/recompute_program.h"
 
 namespace nautilus::poly {
@@ -9,12 +10,17 @@ namespace nautilus::poly {
 namespace {
 
 Outcome refused(const std::string& asked, const std::string& where, const std::string& why, const std::string& suggest = "") {
-  Outcome o;
-  o.verdict.kind = VerdictKind::Illegal;
-  o.verdict.why = why;
-  o.verdict.suggest = suggest;
-  o.refusal = Refusal{asked, where, why, suggest};
-  return o;
+  return edit::malformed({asked, where, why, suggest});
+}
+
+// A parameter's names; a single one counts as a list of one. Nothing if it holds something else.
+std::optional<std::vector<std::string>> names_in(const nlohmann::json& v) {
+  std::vector<std::string> out;
+  for (const nlohmann::json& x : v.is_array() ? v : nlohmann::json::array({v})) {
+    if (!x.is_string()) return std::nullopt;
+    out.push_back(x.get<std::string>());
+  }
+  return out;
 }
 
 // { copy -> [members of b] } at consumer instance it serves, as one function a member; nothing if the
@@ -145,6 +151,9 @@ Outcome placed(const Schedule& base, const Recomputed& r, const std::string& int
 }  // namespace
 
 Outcome recompute(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
+  for (const char* key : {"stmt", "into"})
+    if (!params.at(key).is_string())
+      return refused("recompute", "", std::string(key) + " must be a statement's name, not " + params.at(key).dump());
   const std::string producer = params.at("stmt").get<std::string>(), into = params.at("into").get<std::string>();
   const std::string asked = "recompute " + producer + " in " + into;
   for (const Repair& r : s.repairs)
@@ -153,7 +162,10 @@ Outcome recompute(const Schedule& s, const DependenceSet&, const nlohmann::json&
         if (n == producer || n == into)
           return refused(asked, n, n + " takes part in a rolling update", "recompute before fusing");
   std::optional<std::vector<std::string>> dims;
-  if (params.contains("dims")) dims = params.at("dims").get<std::vector<std::string>>();
+  if (params.contains("dims")) {
+    dims = names_in(params.at("dims"));
+    if (!dims) return refused(asked, into, "dims must be names of dimensions of " + into);
+  }
   std::optional<NodeId> only;
   if (params.contains("at")) only = params.at("at").get<NodeId>();
   const Expected<Recomputed> r = recompute_in(*s.program, producer, into, dims);
