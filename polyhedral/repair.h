@@ -16,6 +16,7 @@ struct RepairRequest {
   std::string target;
   std::vector<std::string> sources;  // reductions fused with it, in program order
   std::vector<std::string> via;      // pointwise statements between, executed inside with running values
+  std::vector<std::string> others;   // further statements fused at the band (targets of repairs of their own)
   int band = -1;
   RepairPolicy policy = RepairPolicy::Reassociate;
 };
@@ -24,7 +25,14 @@ struct RepairResult {
   // Families: statements to add to the program so that the accumulators are closed (T_1.., T_0..); empty for K = 1.
   std::vector<Statement> auxiliary;
   std::vector<Tensor> auxiliary_tensors;
+  // Statements of the program to put in place of those with the same name: the target, with its via statements
+  // inlined, when its terms read a running count where the program has a size.
+  std::vector<Statement> replaced;
 };
+// The program with the repair's statements and tensors added (each after the target or, for a running count,
+// after its source) and replaced.
+ProgramPtr with_auxiliaries(const Program& p, const RepairResult& r);
+
 // A Refusal names the obligation that was not discharged or the condition that fails: H may be zero (with the
 // source that can pass through zero), a narrowing cast inside g, another consumer of a via statement, no
 // unique inverse and no closed family, the two methods disagree.
