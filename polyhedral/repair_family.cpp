@@ -83,7 +83,20 @@ std::vector<std::vector<ExpPoly>> fundamental(const std::vector<double>& a, cons
   return m;
 }
 
-Expr scaled(double c, const Expr& e) { return c == 1 ? e : c == -1 ? -e : Expr::constant(c, e->type) * e; }
+// c * e; what is no binary fraction is written as a quotient, so that it stays exact (1/6).
+Expr scaled(double c, const Expr& e) {
+  if (c == 1) return e;
+  if (c == -1) return -e;
+  for (int den : {1, 3, 9, 27, 5, 15, 45}) {
+    const double n = c * den;
+    if (n * 64 == std::round(n * 64) && den == 1) break;
+    const double scaled = std::round(n * 64);
+    if (den > 1 && std::abs(n * 64 - scaled) < 1e-12 * std::abs(scaled))
+      return scaled == 64 ? e / Expr::constant(den, e->type)
+                          : Expr::constant(scaled / 64, e->type) * e / Expr::constant(den, e->type);
+  }
+  return Expr::constant(c, e->type) * e;
+}
 
 // coefficient * d^power, as products; nothing for power 0 and no coefficient.
 Expr power_of(const Expr& d, int n) {

@@ -54,7 +54,7 @@ struct Leaf {
   std::string tensor;                        // empty: an affine index
   isl::map map;                              // { target -> element } or { target -> value }
   std::vector<std::pair<int, int>> gathers;  // (tensor dim, leaf that holds the index)
-  isl::aff index;                            // affine index
+  std::optional<isl::aff> index;             // affine index
   Type type = Type::F32;
   std::string key;
 };

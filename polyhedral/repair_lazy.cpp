@@ -14,7 +14,7 @@ class Tracker {
   Tracker(const Program& p, const Statement& source) : p_(p), source_(source) {
     facts_[kRef] = facts_["ref'"] = running_range(p, source.name);
     const Tensor* t = p.tensor(source.write.tensor);
-    forms_[source.write.tensor] = {Expr::var(kRef), isl::map()};
+    forms_[source.write.tensor] = {Expr::var(kRef), std::nullopt};
     if (t && t->kind == TensorKind::Output) failed_ = true;
   }
 
@@ -35,7 +35,7 @@ class Tracker {
  private:
   struct Form {
     Expr value;        // over "ref" and unknowns
-    isl::map element;  // { element -> element of the source }; null: the source itself
+    std::optional<isl::map> element;  // { element -> element of the source }; none: the source itself
   };
   const Program& p_;
   const Statement& source_;
@@ -56,7 +56,7 @@ class Tracker {
   }
 
   // One value of the statement's expression; `element` becomes { instance -> element of the source }.
-  Expr value_of(const Statement& s, isl::map& element) {
+  Expr value_of(const Statement& s, std::optional<isl::map>& element) {
     return substitute(s.expr, [&](const Expr& x) -> std::optional<Expr> {
       if (x->op == Op::Index) return unknown(Type::I32);
       if (x->op != Op::Read) return std::nullopt;
@@ -64,8 +64,10 @@ class Tracker {
       const auto it = forms_.find(a.tensor);
       if (it == forms_.end()) return unknown(x->type);
       isl::map at = a.map.intersect_domain(s.domain);
-      if (!it->second.element.is_null()) at = at.apply_range(it->second.element);
-      if (!a.gathers.empty() || !at.is_single_valued() || (!element.is_null() && !at.is_equal(element))) failed_ = true;
+      if (it->second.element) at = at.apply_range(*it->second.element);
+      // Where two values both depend on a source's element, it is the same one.
+      if (element) at = at.unite(*element);
+      if (!a.gathers.empty() || !at.is_single_valued()) failed_ = true;
       element = at;
       return fresh(it->second.value);
     });
@@ -87,7 +89,7 @@ class Tracker {
   void statement(const Statement& s) {
     for (const Access& a : s.reads)
       if (forms_.contains(a.tensor) && s.guard) failed_ = true;  // the guard may look at it
-    isl::map element;
+    std::optional<isl::map> element;
     Expr v = without_casts(value_of(s, element));
     if (failed_ || !contains_var(v, kRef)) return;
     if (forms_.contains(s.write.tensor)) {
@@ -112,7 +114,7 @@ class Tracker {
       failed_ = true;
       return;
     }
-    const isl::map to = s.write.map.intersect_domain(s.domain).reverse().apply_range(element);
+    const isl::map to = s.write.map.intersect_domain(s.domain).reverse().apply_range(*element);
     if (!to.is_single_valued()) failed_ = true;
     forms_[s.write.tensor] = {v, to};
   }

@@ -15,6 +15,7 @@ class Inliner {
   Inliner(const Program& p, const Statement& target, const std::vector<std::string>& sources,
           const std::vector<std::string>& via, std::vector<Leaf> leaves)
       : p_(p), target_(target), via_(via), leaves_(std::move(leaves)) {
+    for (Leaf& l : leaves_) l.map = l.map.set_domain_tuple(target.name);  // another statement over the same domain
     for (const std::string& s : sources)
       if (const Statement* st = p.statement(s)) source_tensors_.push_back(st->write.tensor);
   }
@@ -115,7 +116,7 @@ class Inliner {
   size_t find_or_add(Leaf leaf) {
     for (size_t i = 0; i < leaves_.size(); ++i) {
       const Leaf& l = leaves_[i];
-      if (l.tensor == leaf.tensor && l.gathers == leaf.gathers && l.index.is_null() == leaf.index.is_null() &&
+      if (l.tensor == leaf.tensor && l.gathers == leaf.gathers && l.index.has_value() == leaf.index.has_value() &&
           l.map.is_equal(leaf.map))
         return i;
     }
@@ -188,7 +189,7 @@ Statement statement_from(const Statement& like, const std::string& tensor, const
     if (l.tensor.empty()) {
       const isl::multi_aff rename = isl::multi_aff(s.domain.space().identity_multi_aff_on_domain())
                                         .set_range_tuple(tuple_name(like.domain));
-      s.indices.push_back(l.index.pullback(rename));
+      s.indices.push_back(l.index->pullback(rename));
       by_name.emplace(l.name, Expr::index(static_cast<int>(s.indices.size()) - 1));
     } else {
       by_name.emplace(l.name, Expr::read(add_read(static_cast<int>(i)), l.type));
