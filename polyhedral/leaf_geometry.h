@@ -19,12 +19,20 @@ struct LoopDim {
   std::string axis;  // the program axis
 };
 
+// t = floor((sign*x[dim] + offset)/tile) + shift (tile 1: no division), a loop that is a function of one dim.
+struct OneDim {
+  size_t dim;
+  int64_t sign, offset, tile, shift;
+  bool operator==(const OneDim&) const = default;
+};
+
 // One statement at one leaf. x are its domain dims, t its loop coordinates, a its tile axes.
 struct LeafGeometry {
   std::string stmt;
   NodeId leaf = -1;
   std::string label;                 // tuple name of t, unique in the tree
   std::vector<LoopDim> loops;        // outermost first
+  std::vector<std::optional<OneDim>> forms;  // per loop
   isl::set domain;                   // { stmt[x] }: instances at this leaf, sizes substituted
   isl::map coords;                   // { stmt[x] -> label[t] } on domain
   isl::set times;                    // { label[t] }: non-empty tiles

@@ -28,11 +28,6 @@ bool all_zero(const std::vector<int64_t>& v) {
   return std::all_of(v.begin(), v.end(), [](int64_t c) { return c == 0; });
 }
 
-// t = sign*x + offset (tile 1) or t = floor((sign*x + offset)/tile) + shift, of one dim.
-struct OneDim {
-  size_t dim;
-  int64_t sign, offset, tile, shift;
-};
 std::optional<std::pair<size_t, int64_t>> only_unit(const std::vector<int64_t>& dims) {
   std::optional<std::pair<size_t, int64_t>> found;
   for (size_t k = 0; k < dims.size(); ++k) {
@@ -97,7 +92,8 @@ class Solver {
       const size_t t = g_.loops.size();
       g_.loops.push_back(p_.members[m].loop);
       times_.push_back(p_.members[m].schedule);
-      if (auto form = one_dim(l)) {
+      g_.forms.push_back(one_dim(l));
+      if (const auto& form = g_.forms.back()) {
         auto& r = recipe_[form->dim];
         if (!r || form->tile < r->form.tile) r = Recipe{*form, t};
       }
@@ -170,7 +166,8 @@ class Solver {
       const size_t t = g_.loops.size();
       g_.loops.push_back({p_.stmt + "_" + p_.dim_names[k], p_.leaf, Mapping::Serial, 1, true, p_.dim_names[k]});
       times_.push_back(dim_aff(p_.domain.space(), static_cast<unsigned>(k)));
-      recipe_[k] = Recipe{OneDim{k, 1, 0, 1, 0}, t};
+      g_.forms.push_back(OneDim{k, 1, 0, 1, 0});
+      recipe_[k] = Recipe{*g_.forms.back(), t};
     }
   }
 

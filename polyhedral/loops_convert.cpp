@@ -105,6 +105,8 @@ struct Converter {
     for (size_t t = 0; t < g.loops.size(); ++t) {
       IndexExpr v = t < k.grid.size() ? IndexExpr::var(g.loops[t].name)
                                       : value(to_index(call.arg(static_cast<int>(t - k.grid.size() + 1)), names));
+      if (mentions(v, g.loops[t].name) && !(v == IndexExpr::var(g.loops[t].name)) && !refusal)
+        refusal = Refusal{"generate loops", "statement " + g.stmt, "isl renumbered loop " + g.loops[t].name, ""};
       out->times.push_back(v);
       by[g.loops[t].name] = v;
     }
