@@ -14,28 +14,35 @@ Refusal refuse(const std::string& where, const std::string& why, const std::stri
   return Refusal{"lower the schedule", where, why, suggest};
 }
 
+// The map as one affine tuple over the statement's dims. Sizes are substituted last: a dim that happens to have one
+// value at these sizes must not be replaced by it.
+std::optional<std::vector<IndexExpr>> affine_index(const isl::map& m, const isl::set& domain, const std::vector<std::string>& dims,
+                                                   const Sizes& sizes) {
+  auto affine = as_single_affine(m);
+  if (!affine) affine = as_single_affine(substitute_params(m, sizes));
+  if (!affine) affine = as_single_affine(substitute_params(m.intersect_domain(domain), sizes));
+  if (!affine) return {};
+  std::vector<IndexExpr> out;
+  for (unsigned d = 0; d < affine->size(); ++d)
+    out.push_back(to_index(substitute_params(affine->at(static_cast<int>(d)), sizes), dims));
+  return out;
+}
+
 // One index expression a tensor dim; gathered dims are 0.
 Expected<std::vector<IndexExpr>> access_index(const Access& a, const Statement& s, const std::vector<std::string>& dims,
                                               const Sizes& sizes) {
-  const isl::map m = substitute_params(a.map, sizes);
-  const unsigned rank = n_out(m);
+  const unsigned rank = n_out(a.map);
+  if (a.gathers.empty())
+    if (auto whole = affine_index(a.map, s.domain, dims, sizes)) return *whole;
   std::vector<IndexExpr> out(rank);
-  if (a.gathers.empty()) {
-    if (auto affine = as_single_affine(m)) {
-      for (unsigned d = 0; d < rank; ++d) out[d] = to_index(affine->at(static_cast<int>(d)), dims);
-      return out;
-    }
-  }
   for (unsigned d = 0; d < rank; ++d) {
     if (std::any_of(a.gathers.begin(), a.gathers.end(), [&](const auto& g) { return g.dim == static_cast<int>(d); }))
       continue;
-    isl::map one = project_out_out(project_out_out(m, d + 1, rank - d - 1), 0, d);
-    auto affine = as_single_affine(one);
-    if (!affine) affine = as_single_affine(one.intersect_domain(substitute_params(s.domain, sizes)));
-    if (!affine)
+    auto one = affine_index(project_out_out(project_out_out(a.map, d + 1, rank - d - 1), 0, d), s.domain, dims, sizes);
+    if (!one)
       return refuse("statement " + s.name, "its access to " + a.tensor + " is not one affine expression in dimension " +
                                                std::to_string(d));
-    out[d] = to_index(affine->at(0), dims);
+    out[d] = (*one)[0];
   }
   return out;
 }
@@ -171,21 +178,37 @@ bool written_elsewhere(const Analysis& a, const std::string& tensor, const LoopP
   return false;
 }
 
-// { target element -> source element } along the target's reads, through the via statements.
-std::optional<isl::map> source_relation(const Analysis& a, const Repair& r, const Statement& s, const std::string& source,
-                                        int depth) {
-  for (const Access& read : s.reads) {
+// Dims of a statement as functions of its element "e0", "e1", ..., where the write names them plainly.
+std::map<std::string, IndexExpr> dims_of_element(const StatementInfo& info, const std::vector<IndexExpr>& element) {
+  std::map<std::string, IndexExpr> by;
+  for (const std::string& d : info.dims)
+    for (size_t q = 0; q < info.write.size(); ++q)
+      if (info.write[q] == IndexExpr::var(d)) by.emplace(d, element[q]);
+  return by;
+}
+
+bool only_known(const std::vector<IndexExpr>& index, const std::map<std::string, IndexExpr>& known) {
+  std::vector<std::string> vars;
+  for (const IndexExpr& e : index) e.collect_vars(vars);
+  return std::all_of(vars.begin(), vars.end(), [&](const std::string& v) { return known.count(v) > 0; });
+}
+
+// The source's element over the dims of statement s, along its reads and through the via statements.
+std::optional<std::vector<IndexExpr>> source_element(const Analysis& a, const Repair& r, const StatementInfo& s,
+                                                     const std::string& source, int depth) {
+  for (size_t k = 0; k < s.reads.size(); ++k) {
+    const Access& read = s.statement->reads[k];
     if (!read.gathers.empty()) continue;
-    const isl::map m = substitute_params(read.map, a.sizes).intersect_domain(substitute_params(s.domain, a.sizes));
-    if (read.tensor == source) return m;
+    if (read.tensor == source) return s.reads[k];
     for (const std::string& v : r.via) {
-      const Statement* via = a.program->statement(v);
-      if (!via || via->write.tensor != read.tensor || depth > 16) continue;
-      if (auto inner = source_relation(a, r, *via, source, depth + 1))
-        return m.apply_range(substitute_params(via->write.map, a.sizes)
-                                 .intersect_domain(substitute_params(via->domain, a.sizes))
-                                 .reverse())
-            .apply_range(*inner);
+      auto via = a.statements.find(v);
+      if (via == a.statements.end() || via->second.statement->write.tensor != read.tensor || depth > 16) continue;
+      auto inner = source_element(a, r, via->second, source, depth + 1);
+      if (!inner) continue;
+      const auto by = dims_of_element(via->second, s.reads[k]);
+      if (!only_known(*inner, by)) continue;
+      for (IndexExpr& e : *inner) e = e.substitute(by);
+      return inner;
     }
   }
   return {};
@@ -198,20 +221,33 @@ Expected<RepairPlan> plan_repair(const Analysis& a, const Repair& r) {
   const std::string where = "repair of " + (r.targets.empty() ? std::string("?") : r.targets[0]);
   if (r.corrections.size() < r.target_tensors.size())
     return refuse(where, "it has fewer corrections than targets");
-  const Statement* target = r.targets.empty() ? nullptr : a.program->statement(r.targets[0]);
-  if (!target) return refuse(where, "its target statement is not in the program");
-  std::vector<std::string> names;
-  for (unsigned d = 0; d < n_out(target->write.map); ++d) names.push_back("e" + std::to_string(d));
+  auto target = r.targets.empty() ? a.statements.end() : a.statements.find(r.targets[0]);
+  if (target == a.statements.end()) return refuse(where, "its target statement is not in the program");
+  std::vector<IndexExpr> element;
+  for (size_t d = 0; d < target->second.write.size(); ++d) element.push_back(IndexExpr::var("e" + std::to_string(d)));
+  const auto by = dims_of_element(target->second, element);
   for (const std::string& source : r.source_tensors) {
-    auto rel = source_relation(a, r, *target, source, 0);
-    std::optional<isl::multi_aff> index;
-    if (rel) index = as_single_affine(substitute_params(target->write.map, a.sizes).reverse().apply_range(*rel).coalesce());
-    if (!index) return refuse(where, "the element of source " + source + " is not a function of the target's element");
-    std::vector<IndexExpr> exprs;
-    for (unsigned d = 0; d < index->size(); ++d) exprs.push_back(to_index(index->at(static_cast<int>(d)), names));
-    plan.source_index.push_back(std::move(exprs));
+    auto index = source_element(a, r, target->second, source, 0);
+    if (!index || !only_known(*index, by))
+      return refuse(where, "the element of source " + source + " is not a function of the target's element");
+    for (IndexExpr& e : *index) e = e.substitute(by);
+    plan.source_index.push_back(std::move(*index));
   }
   return plan;
+}
+
+// Sources and targets of a repair live in the same loops, also where one of these loops has a single iteration.
+void share_depths(KernelPlan& plan) {
+  for (size_t pass = 0; pass < plan.repairs.size(); ++pass)
+    for (const RepairPlan& p : plan.repairs) {
+      std::vector<Resident*> group;
+      for (const auto* names : {&p.repair->target_tensors, &p.repair->source_tensors})
+        for (const std::string& t : *names)
+          if (auto r = plan.residents.find(t); r != plan.residents.end()) group.push_back(&r->second);
+      size_t depth = SIZE_MAX;
+      for (const Resident* r : group) depth = std::min(depth, r->depth);
+      for (Resident* r : group) r->depth = depth;
+    }
 }
 
 void collect(const LoopPtr& l, std::vector<std::shared_ptr<const LeafGeometry>>& out) {
@@ -298,6 +334,7 @@ Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel, const
     if (!p) return p.error();
     plan.repairs.push_back(std::move(*p));
   }
+  share_depths(plan);
   return plan;
 }
 
