@@ -1,0 +1,175 @@
+// Random programs for property tests: chains of affine statements with reductions, triangles, shifts, several
+// readers, and in-place sweeps. Always valid, values stay moderate.
+#pragma once
+
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "program_samples.h"
+
+namespace nautilus::poly::random_programs {
+
+using Random = std::mt19937;
+inline int below(Random& r, int n) { return static_cast<int>(r() % static_cast<unsigned>(n)); }
+inline bool chance(Random& r, int percent) { return below(r, 100) < percent; }
+template <class T>
+const T& pick(Random& r, const std::vector<T>& items) {
+  return items[static_cast<size_t>(below(r, static_cast<int>(items.size())))];
+}
+
+class Generator {
+ public:
+  explicit Generator(Random& random) : r_(random) {}
+
+  // The text form of a program over sizes N, M >= 1.
+  std::string text() {
+    input("X", {"N", "M"});
+    input("Y", {"N"});
+    input("Z", {"M"});
+    const int n = 2 + below(r_, 4);
+    for (int k = 0; k < n; ++k) {
+      if (chance(r_, 15)) sweep(k);
+      else if (chance(r_, 50)) reduction(k);
+      else pointwise(k);
+    }
+    std::string out = "naut 1\nprogram random\nsizes N M\nwhere [N, M] -> { : N >= 1 and M >= 1 }\n";
+    for (const Array& a : arrays_) {
+      const std::string kind = a.input ? "input" : a.read && a.scratch ? "temp" : "output";
+      out += "tensor " + a.name + " " + kind + " f32\n";
+      for (const std::string& e : a.extents)
+        out += "  extent [N, M] -> { [(" + e + (a.input ? " + 2" : "") + ")] }\n";
+    }
+    return out + statements_;
+  }
+
+ private:
+  struct Array {
+    std::string name;
+    std::vector<std::string> extents;
+    bool input = false, read = false, scratch = true;
+  };
+  Random& r_;
+  std::vector<Array> arrays_;
+  std::string statements_;
+
+  void input(const std::string& name, std::vector<std::string> extents) { arrays_.push_back({name, std::move(extents), true}); }
+
+  struct Dim {
+    std::string name, extent;
+  };
+
+  // A read of some tensor whose dims can all be indexed by dims of that extent; inputs may be shifted by up to 2.
+  std::string read(const std::string& s, const std::vector<Dim>& dims) {
+    std::vector<size_t> able;
+    for (size_t k = 0; k < arrays_.size(); ++k) {
+      bool all = true;
+      for (const std::string& e : arrays_[k].extents) {
+        bool any = false;
+        for (const Dim& d : dims) any = any || d.extent == e;
+        all = all && any;
+      }
+      if (all) able.push_back(k);
+    }
+    // Recent tensors are more interesting.
+    const size_t at = chance(r_, 60) && able.back() == arrays_.size() - 1 ? able.back() : pick(r_, able);
+    Array& a = arrays_[at];
+    a.read = true;
+    std::string index;
+    for (const std::string& e : a.extents) {
+      std::vector<std::string> names;
+      for (const Dim& d : dims)
+        if (d.extent == e) names.push_back(d.name);
+      index += (index.empty() ? "" : ", ") + pick(r_, names) + (a.input && chance(r_, 30) ? " + " + std::to_string(1 + below(r_, 2)) : "");
+    }
+    return "  read " + a.name + " { " + head(s, dims) + " -> " + a.name + "[" + index + "] }\n";
+  }
+
+  static std::string head(const std::string& s, const std::vector<Dim>& dims, bool round = false) {
+    std::string out;
+    for (const Dim& d : dims) out += (out.empty() ? "" : ", ") + d.name;
+    return s + (round ? "(" : "[") + out + (round ? ")" : "]");
+  }
+
+  void emit(const std::string& tensor, const std::vector<Dim>& dims, const std::string& extra, const std::vector<Dim>& written,
+            int n_reads, const std::string& tail) {
+    const std::string s = "S_" + tensor;
+    std::string domain;
+    for (const Dim& d : dims) domain += (domain.empty() ? "" : " and ") + ("0 <= " + d.name + " < " + d.extent);
+    std::string w;
+    for (const Dim& d : written) w += (w.empty() ? "" : ", ") + d.name;
+    std::string out = "statement " + head(s, dims, true) + "\n  domain [N, M] -> { " + head(s, dims) + " : " + domain + extra + " }\n";
+    out += "  write " + tensor + " { " + head(s, dims) + " -> " + tensor + "[" + w + "] }\n";
+    for (int k = 0; k < n_reads; ++k) out += read(s, dims);
+    const std::string a = "$0", b = n_reads > 1 ? "$1" : "$0", c = n_reads > 2 ? "$2" : "0.5";
+    const std::vector<std::string> forms{a + " + " + b + " * 0.5", "max(" + a + ", " + b + ") - " + c, a + " * 0.25 - " + b,
+                                         "min(" + a + ", " + c + ") + " + b, "(" + a + " - " + b + ") * 0.5 + " + c};
+    out += "  expr " + pick(r_, forms) + "\n" + tail;
+    statements_ += out;
+    std::vector<std::string> extents;
+    for (const Dim& d : written) extents.push_back(d.extent);
+    arrays_.push_back({tensor, extents, false, false, chance(r_, 85)});
+  }
+
+  std::vector<Dim> box(int rank) {
+    static const std::vector<std::string> names{"i", "j", "k"};
+    std::vector<Dim> out;
+    for (int k = 0; k < rank; ++k) out.push_back({names[static_cast<size_t>(k)], k == 1 ? "M" : "N"});
+    return out;
+  }
+
+  void pointwise(int k) {
+    const std::vector<Dim> dims = chance(r_, 65) ? box(2) : box(1);
+    emit("p" + std::to_string(k), dims, "", dims, 1 + below(r_, 3), "");
+  }
+
+  void reduction(int k) {
+    std::vector<Dim> dims = chance(r_, 60) ? box(2) : box(1);
+    const std::vector<Dim> written = chance(r_, 50) ? dims : std::vector<Dim>{dims[0]};
+    std::string extra;
+    if (written.size() == dims.size()) {
+      dims.push_back({"r", chance(r_, 50) ? "N" : "M"});
+      if (dims.back().extent == "N" && chance(r_, 40)) extra = chance(r_, 50) ? " and r <= i" : " and r < i";
+    }
+    std::string over;
+    for (size_t d = written.size(); d < dims.size(); ++d) over += (over.empty() ? "" : ", ") + std::to_string(d);
+    static const std::vector<std::string> ops{"sum", "max", "min"};
+    emit("r" + std::to_string(k), dims, extra, written, 1 + below(r_, 2), "  reduce " + pick(r_, ops) + " over " + over + "\n");
+  }
+
+  // A[i] = Y[i+..]; for t, i: A[i] = f(A[i-1], A[i], A[i+1]); then a copy, so that others read a tensor written once.
+  void sweep(int k) {
+    const std::string a = "A" + std::to_string(k), b = "c" + std::to_string(k), n = std::to_string(k);
+    statements_ += "statement S_init" + n + "(i)\n  domain [N, M] -> { S_init" + n + "[i] : 0 <= i < N }\n  write " + a + " { S_init" + n +
+                   "[i] -> " + a + "[i] }\n  read Y { S_init" + n + "[i] -> Y[i + 1] }\n  expr $0\n";
+    const std::string s = "S_" + a;
+    std::string out = "statement " + s + "(t, i)\n  domain [N, M] -> { " + s + "[t, i] : 0 <= t < M and 1 <= i < N - 1 }\n  write " + a + " { " +
+                      s + "[t, i] -> " + a + "[i] }\n";
+    std::set<int> offsets{below(r_, 3) - 1, below(r_, 3) - 1};
+    for (int o : offsets) out += "  read " + a + " { " + s + "[t, i] -> " + a + "[i + " + std::to_string(o) + "] }\n";
+    out += offsets.size() == 2 ? "  expr ($0 + $1) * 0.5\n" : "  expr $0 * 0.75 + 0.125\n";
+    statements_ += out;
+    arrays_.push_back({a, {"N"}, false, true, true});
+    statements_ += "statement S_" + b + "(i)\n  domain [N, M] -> { S_" + b + "[i] : 0 <= i < N }\n  write " + b + " { S_" + b + "[i] -> " + b +
+                   "[i] }\n  read " + a + " { S_" + b + "[i] -> " + a + "[i] }\n  expr $0 * 2\n";
+    arrays_.push_back({b, {"N"}, false, false, false});
+  }
+};
+
+// Deterministic inputs of moderate size, without ties.
+inline Buffers inputs(const Program& p, const Sizes& sizes) {
+  Buffers out;
+  const Program at = *instantiate(p, sizes);
+  for (const Tensor& t : at.tensors) {
+    if (t.kind != TensorKind::Input) continue;
+    size_t n = 1;
+    for (const isl::pw_aff& e : t.extents) n *= static_cast<size_t>(*dim_max(e.as_set(), 0));
+    std::vector<double> v(n);
+    for (size_t k = 0; k < n; ++k) v[k] = std::sin(1.0 + 0.7 * static_cast<double>(k) + static_cast<double>(t.name[0]));
+    out.emplace(t.name, v);
+  }
+  return out;
+}
+
+}  // namespace nautilus::poly::random_programs
