@@ -21,7 +21,7 @@ Expected<TileClasses> classify_tiles(const Schedule& s, const std::string& stmt,
 // Elements of `access` touched by one iteration of the loops down to and including node `at` (rectangular
 // hull, in elements, at these sizes), and by the whole kernel.
 struct Footprint {
-  std::string tensor;
+  std::string tensor, stmt;
   int read = -1;              // -1: the write
   int64_t per_iteration = 0;  // distinct elements touched by one iteration of the enclosing loops
   int64_t distinct = 0;       // distinct elements over all iterations
