@@ -111,8 +111,8 @@ FrontResult run_clang(const std::string& path, const std::string* text, const st
   llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> fs(new llvm::vfs::OverlayFileSystem(llvm::vfs::getRealFileSystem()));
   if (text) {
     llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> memory(new llvm::vfs::InMemoryFileSystem());
+    fs->pushOverlay(memory);  // first: it sets the working directory that a relative name is of
     memory->addFile(path, 0, llvm::MemoryBuffer::getMemBufferCopy(*text, path));
-    fs->pushOverlay(memory);
   }
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(FileSystemOptions(), fs));
   const std::vector<std::string> args = {"clang++", "-fsyntax-only", "-std=c++20", "-xc++", "-I" + include_dir,

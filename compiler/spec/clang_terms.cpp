@@ -406,8 +406,9 @@ Binding Walk::inline_call(const CallExpr* c, const FunctionDecl* f, unsigned fir
   if (!body || is_kernel(def)) return refuse(loc(c), "'" + name + "' is not a function of values", "it must return a value");
   const auto saved = bound_;
   std::vector<std::pair<const ValueDecl*, Binding>> params;
+  auto callable = [&](const Expr* a) { return a->getType().getNonReferenceType()->isRecordType() && class_of(a->getType()) == ClassKind::None; };
   for (unsigned k = 0; k < def->getNumParams() && k + first_arg < c->getNumArgs(); ++k)
-    params.emplace_back(def->getParamDecl(k), evaluate(c->getArg(k + first_arg)));
+    if (!callable(c->getArg(k + first_arg))) params.emplace_back(def->getParamDecl(k), evaluate(c->getArg(k + first_arg)));
   for (auto& p : params) bound_[p.first] = std::move(p.second);
   const bool header = in_spec_namespace(f);
   if (header) header_calls_.push_back(loc(c));
@@ -452,6 +453,10 @@ Binding Walk::primitive(const CallExpr* c, const FunctionDecl* f) {
   if (name == "where") {
     if (c->getNumArgs() == 1) return evaluate(c->getArg(0));
     Binding cond = evaluate(c->getArg(0));
+    if (const TermPtr x = strip_lets(cond.term); x && x->kind == TermKind::Number && x->boolean && x->value != 0) {
+      out.term = term(c->getArg(1));
+      return out;
+    }
     out.term = sealed(Term{.kind = TermKind::Where, .loc = loc(c), .args = {cond.term ? cond.term : bad(), term(c->getArg(1))}});
     return out;
   }
@@ -469,6 +474,7 @@ Binding Walk::primitive(const CallExpr* c, const FunctionDecl* f) {
     t.over = over(c->getArg(k++));
     TermPtr cond;
     if (k < c->getNumArgs() && class_of(c->getArg(k)->getType()) == ClassKind::Where) cond = evaluate(c->getArg(k++)).term;
+    if (const TermPtr x = strip_lets(cond); x && x->kind == TermKind::Number && x->boolean && x->value != 0) cond = nullptr;
     t.args = {name == "count" ? make_number(1, true, t.loc) : k < c->getNumArgs() ? term(c->getArg(k)) : bad(), cond};
     out.term = t.over.empty() ? bad() : sealed(std::move(t));
     return out;

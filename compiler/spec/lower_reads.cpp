@@ -145,10 +145,12 @@ bool Lowering::check_monoid(const MonoidDecl& m, Type type, poly::Reduction& r) 
                                       : integral ? std::vector<double>{0, 1, -1, 2, -3, 7}
                                                  : std::vector<double>{0, 1, -1, 0.5, -2.25, 3.5};
   for (double x : samples)
+    for (double y : samples)
+      if (!same(f(x, y), f(y, x)))
+        return error(m.loc, "the operation of '" + m.name + "' is not commutative: for " + show(x) + " and " + show(y) + " the order matters"), false;
+  for (double x : samples)
     for (double y : samples) {
       const double xy = f(x, y);
-      if (!same(xy, f(y, x)))
-        return error(m.loc, "the operation of '" + m.name + "' is not commutative: for " + show(x) + " and " + show(y) + " the order matters"), false;
       if (!same(f(r.identity->value, xy), xy))
         return error(m.loc, show(r.identity->value) + " is not the identity of '" + m.name + "': with " + show(xy) + " it gives " +
                                 show(f(r.identity->value, xy))), false;
@@ -181,11 +183,13 @@ std::optional<Lowering::ReduceParts> Lowering::reduce_parts(const Builder& outer
     out.b.dims.push_back(o.name);
     out.reduction.dims.push_back(static_cast<int>(out.b.dims.size()) - 1);
   }
-  for (const TermPtr& r : outer.restrictions) {  // only what speaks of the free dims
-    const auto used = free_indices(r);
-    const bool inherits = std::all_of(used.begin(), used.end(), [&](const std::string& n) { return free.count(n) != 0; });
-    if (inherits && !used.empty()) restrict(out.b, r);
-  }
+  // Where the result is not wanted, it is not computed: of the conditions around, those on the free dims.
+  for (const auto* conditions : {&outer.restrictions, &outer.guard})
+    for (const TermPtr& r : *conditions) {
+      const auto used = free_indices(r);
+      const bool inherits = std::all_of(used.begin(), used.end(), [&](const std::string& n) { return free.count(n) != 0; });
+      if (inherits && !used.empty()) restrict(out.b, r);
+    }
   if (t->args[1] && !restrict(out.b, t->args[1])) return {};
   std::optional<Scalar> s;
   if (t->name == "count") s = Scalar{Expr::constant(1), ScalarClass::Real, t};

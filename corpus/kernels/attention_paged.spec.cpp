@@ -11,7 +11,7 @@ NAUTILUS_KERNEL(attention_paged) {
   Index b(B), h(H), j(16 * L), d(D), e(D);
 
   Tensor S(f32), P(f32);
-  S(b, h, j) = sum(d, Q(b, h, d) * K(table(b, j / 16), j % 16, h, d)) / sqrt(D);
-  P(b, h, j) = softmax(j, where(j < length(b)), S(b, h, j));
+  S(b, h, j) = where(j < length(b), sum(d, Q(b, h, d) * K(table(b, j / 16), j % 16, h, d)) / sqrt(D));
+  P(b, h, j) = softmax(j, S(b, h, j));
   O(b, h, e) = sum(j, P(b, h, j) * V(table(b, j / 16), j % 16, h, e));
 }
