@@ -87,7 +87,7 @@ void Walk::declaration(const Decl* d) {
     return;
   }
   if (declare(v)) return;
-  if (v->getType()->isArithmeticType() || function_of(v->getInit() ? v->getInit() : nullptr)) return;  // read where used
+  if (v->getType()->isArithmeticType() || function_of(v->getInit())) return;  // read where used
   bad(where, "'" + v->getNameAsString() + "' has a type that is not part of the spec language",
       {{where, "use Size, Index, Input, Output, Tensor, Value, Monoid, or numbers"}});
 }

@@ -55,7 +55,7 @@ bool in_spec_namespace(const Decl* d) {
 
 // Through everything that Clang adds around what was written: conversions, temporaries, braces of one.
 const clang::Expr* Walk::peel(const Expr* e) {
-  for (;;) {
+  while (e) {
     const Expr* next = nullptr;
     if (const auto* p = dyn_cast<ParenExpr>(e)) next = p->getSubExpr();
     else if (const auto* i = dyn_cast<ImplicitCastExpr>(e)) next = i->getSubExpr();
@@ -72,9 +72,10 @@ const clang::Expr* Walk::peel(const Expr* e) {
       if (c->getNumArgs() == 1 && (name == "Value" || name == "Element" || c->getConstructor()->isCopyOrMoveConstructor()))
         next = c->getArg(0);
     }
-    if (!next) return e;
+    if (!next) break;
     e = next;
   }
+  return e;
 }
 
 ClassKind Walk::class_of(QualType t) const {
@@ -171,7 +172,10 @@ std::optional<TermPtr> Walk::constant(const Expr* e) {
 }
 
 TermPtr Walk::term(const Expr* e) {
-  if (e->containsErrors()) return bad();
+  if (e->containsErrors() || budget_ < 0) return bad();
+  if (--budget_ < 0)
+    return bad(out_.loc, "kernel '" + out_.name + "' is too large once functions are written out",
+               {{loc(e), "while reading this; assign parts of it to Tensors"}});
   if (nesting_ >= kMaxNesting) return bad(loc(e), "expression nested too deeply; assign a part of it to a Tensor");
   ++nesting_;
   TermPtr t = term_of(e);
@@ -494,6 +498,7 @@ Binding Walk::primitive(const CallExpr* c, const FunctionDecl* f) {
 }
 
 const FunctionDecl* Walk::function_of(const Expr* e) {
+  if (!e) return nullptr;
   e = peel(e);
   if (const auto* c = dyn_cast<CXXMemberCallExpr>(e)) e = peel(c->getImplicitObjectArgument());  // lambda to pointer
   if (const auto* u = dyn_cast<UnaryOperator>(e); u && (u->getOpcode() == UO_AddrOf || u->getOpcode() == UO_Plus))

@@ -82,6 +82,7 @@ class Walk {
   std::vector<Loc> header_calls_;  // calls of functions of spec.h that are being inlined: errors are shown there
   int inlining_ = 0;
   int nesting_ = 0;
+  int budget_ = 200'000;  // terms a kernel may visit: inlining can double without end
 };
 
 }  // namespace nautilus::spec
