@@ -72,7 +72,11 @@ class Draw {
       case ParamKind::Name: return name(p);
       case ParamKind::NameList: {
         std::vector<std::string> names;
-        if (node_ && !node_->members.empty() && chance(r_, 80)) {
+        if (p.name == "statements") {
+          names = node_ && chance(r_, 90) ? node_->statements : statements_;
+          std::shuffle(names.begin(), names.end(), r_);
+          names.resize(std::min<size_t>(names.size(), 1 + static_cast<size_t>(below(r_, 2))));
+        } else if (node_ && !node_->members.empty() && chance(r_, 80)) {
           for (const BandMember& m : node_->members) names.push_back(m.name);
           std::shuffle(names.begin(), names.end(), r_);
           if (chance(r_, 30)) names.resize(1 + static_cast<size_t>(below(r_, static_cast<int>(names.size()))));
@@ -82,9 +86,19 @@ class Draw {
         return names;
       }
       case ParamKind::Choice: return pick(r_, p.choices);
-      case ParamKind::Text: return "note";
+      case ParamKind::Text: return chance(r_, 30) ? "full" : condition();
     }
     return nullptr;
+  }
+  // { S[..] : half of the instances }
+  std::string condition() {
+    const Statement& x = *s_.program->statement(pick(r_, statements_));
+    const std::vector<std::string> dims = dim_names(x.domain);
+    std::string tuple;
+    for (const std::string& d : dims) tuple += (tuple.empty() ? "" : ", ") + d;
+    const std::string at = std::to_string(below(r_, 3));
+    const std::string cut = dims.empty() ? "" : " : " + (chance(r_, 60) ? pick(r_, dims) + " <= " + at : pick(r_, dims) + " < " + pick(r_, dims));
+    return "{ " + x.name + "[" + tuple + "]" + cut + " }";
   }
 };
 
@@ -178,7 +192,7 @@ class Property {
     for (const auto& [name, values] : expected)
       for (size_t k = 0; k < values.size(); ++k) {
         const double got = out->at(name)[k];
-        ASSERT_TRUE(got == values[k] || std::abs(got - values[k]) <= 1e-9 * (1 + std::abs(values[k])))
+        ASSERT_TRUE(got == values[k] || (std::isnan(got) && std::isnan(values[k])) || std::abs(got - values[k]) <= 1e-9 * (1 + std::abs(values[k])))
             << name << "[" << k << "] = " << got << ", not " << values[k] << "\n" << context(s, step);
       }
   }
