@@ -206,7 +206,9 @@ void agree(const std::function<ProgramPtr(ContextPtr)>& make, unsigned seed, int
     }
   }
   EXPECT_GT(legal, 0) << seed;
-  if (some_illegal) EXPECT_GT(illegal, 0) << seed;
+  if (some_illegal) {
+    EXPECT_GT(illegal, 0) << seed;
+  }
 }
 
 TEST(LegalityProperty, AgreesWithVerifierOnRecurrence) { agree(recurrence, 11, 40); }
