@@ -161,6 +161,7 @@ class Solver {
       if (determined(k) || axis_of_[k] >= 0) continue;
       if (determined_by_loops(k)) {
         general_[k] = true;
+        recipe_[k].reset();
         continue;
       }
       const size_t t = g_.loops.size();
