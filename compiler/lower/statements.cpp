@@ -243,7 +243,10 @@ void KernelLowering::fold(At& at, ValueId term, const Cond& after) {
 tile::ValueId KernelLowering::as_shape(const Entry& e, const Shape& to, const std::string& tensor) {
   if (failure_) return -1;
   if (e.value < 0) {
-    fail("tensor " + tensor, "it is read where it is not written yet", can_demote(tensor) ? tensor : "");
+    auto r = plan_.residents.find(tensor);
+    const bool elsewhere = r != plan_.residents.end() && r->second.writers.empty();
+    fail("tensor " + tensor, elsewhere ? "it is in register scope, but written in another kernel" : "it is read where it is not written yet",
+         can_demote(tensor) ? tensor : "", "put it in global scope");
     return -1;
   }
   const tile::TileType type = kernel_.types.at(e.value);

@@ -72,6 +72,7 @@ struct Session {
     auto m = lower::lower(s);
     if (!m) {
       ++refused;
+      if (std::getenv("NAUTILUS_VERBOSE")) std::cerr << m.error().text() << "\n" << text << to_text(s);
       ++reasons[m.error().where.substr(0, m.error().where.find(' ')) + ": " + m.error().why.substr(0, 60)];
       bool plain = s.scopes.empty();
       for (const Node* n : preorder(s))
@@ -127,10 +128,10 @@ TEST(LowerProperty, RandomProgramsAndTransforms) {
   const char* given = std::getenv("NAUTILUS_SEED");
   const char* count = std::getenv("NAUTILUS_PROGRAMS");
   Session run{given ? static_cast<unsigned>(std::atoi(given)) : 20261129u};
-  run.go(count ? std::atoi(count) : 25, 12);
+  run.go(count ? std::atoi(count) : 16, 12);
   std::cerr << run.lowered << " lowered, " << run.refused << " refused; " << run.tiled << " tiled bands, " << run.registers << " register tensors\n";
   for (const auto& [why, n] : run.reasons) std::cerr << "  " << n << " " << why << "\n";
-  EXPECT_GT(run.lowered, 60);
+  EXPECT_GT(run.lowered, 40);
   EXPECT_GT(run.tiled, 10);
 }
 
