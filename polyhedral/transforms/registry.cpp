@@ -10,6 +10,7 @@
 #include "polyhedral/transforms/partition.h"
 #include "polyhedral/transforms/recompute.h"
 #include "polyhedral/transforms/reverse.h"
+#include "polyhedral/transforms/rolling_update.h"
 #include "polyhedral/transforms/set_scope.h"
 #include "polyhedral/transforms/shift.h"
 #include "polyhedral/transforms/sink.h"
@@ -23,7 +24,7 @@ namespace nautilus::poly {
 const std::vector<TransformInfo>& transforms() {
   static const std::vector<TransformInfo> all = {
       info_tile(),  info_split(),   info_interchange(), info_fuse(),      info_distribute(), info_shift(),     info_skew(),
-      info_reverse(), info_sink(), info_recompute(), info_partition(), info_map(), info_set_scope(), info_unroll(),
+      info_reverse(), info_sink(), info_recompute(), info_rolling_update(), info_partition(), info_map(), info_set_scope(), info_unroll(),
   };
   return all;
 }

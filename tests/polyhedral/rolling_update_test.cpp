@@ -1,0 +1,231 @@
+// rolling_update on trees: verdicts, what plain fusion breaks, results against the interpreter, the verifier's word.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "tests/polyhedral/repair_run.h"
+#include "tests/polyhedral/transform_helpers.h"
+
+namespace nautilus::poly {
+namespace {
+
+using namespace testing_programs;
+
+std::vector<double> noise(size_t n, uint64_t seed, double mean = 0, double sigma = 1) {
+  std::mt19937_64 rng(seed);
+  std::normal_distribution<double> d(mean, sigma);
+  std::vector<double> v(n);
+  for (double& x : v) x = double(float(d(rng)));
+  return v;
+}
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(b[i])) continue;  // an element that the program leaves undefined
+    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << "element " << i;
+  }
+}
+
+// The schedule's results are those of the program it started from.
+void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs, double tolerance = 1e-9) {
+  const auto want = interpret(*t.program, sizes, inputs);
+  ASSERT_TRUE(want) << want.error().text();
+  RepairRun run(t.s, sizes, inputs);
+  run.sizes_ = sizes;
+  const Buffers got = run.outputs();
+  for (const auto& [name, values] : *want) expect_near(got.at(name), values, tolerance);
+}
+
+std::string words(const Outcome& o) {
+  return o.refusal ? o.refusal->text() : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
+}
+
+// x over [i, j]; mean and variance of every row.
+ProgramPtr variance(ContextPtr ctx, bool normalize = false) {
+  Builder b(ctx, "variance", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"});
+  for (const char* t : {"s", "mean", "v"}) b.tensor(t, TensorKind::Temp, {"M"});
+  b.tensor("var", normalize ? TensorKind::Temp : TensorKind::Output, {"M"});
+  if (normalize) b.tensor("y", TensorKind::Output, {"M", "N"});
+  b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("var", "i", "0 <= i < M", "i", {{"v", "i"}}, rd(0) / Expr::param("N"));
+  if (normalize)
+    b.statement("y", "i,j", ij, "i,j", {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
+                (rd(0) - rd(1)) * Expr::make(Op::Rsqrt, {rd(2) + Expr::constant(1e-5)}));
+  return b.done();
+}
+
+}  // namespace
+
+TEST(RollingUpdate, AttentionInOneLoop) {
+  for (bool causal : {true, false}) {
+    Session t(attention(make_context(), causal));
+    // m, P, l over [h, i, j]: fused at all three members.
+    const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+    ASSERT_TRUE(o.accepted()) << words(o);
+    EXPECT_EQ(o.verdict.kind, VerdictKind::Repairable);
+    ASSERT_TRUE(o.verdict.witness);
+    EXPECT_EQ(o.verdict.witness->source, "S_m");
+    ASSERT_EQ(t.s.repairs.size(), 2u);
+    EXPECT_EQ(t.s.repairs[0].targets, std::vector<std::string>{"S_l"});
+    EXPECT_EQ(t.s.repairs[1].targets, std::vector<std::string>{"S_Oa"});
+    EXPECT_EQ(t.s.repairs[0].lazy_bound, 8);
+    const Verification v = verify(t.s);
+    EXPECT_TRUE(v.ok) << v.verdict.why;
+    const Sizes sizes{{"H", 2}, {"N", 5}, {"D", 3}};
+    expect_same(t, sizes, {{"Q", noise(30, 1, 0, 3)}, {"K", noise(30, 2, 0, 3)}, {"V", noise(30, 3)}});
+  }
+}
+
+TEST(RollingUpdate, TiledAttention) {
+  Session t(attention(make_context()));
+  for (const char* s : {"S_m", "S_P", "S_l", "S_Oa"}) {
+    const size_t n = find(t.s, t.band(s))->members.size();
+    json sizes = json::array({0, 4, 2});
+    if (n == 4) sizes.push_back(0);
+    t.must("tile", {{"node", t.band(s)}, {"sizes", sizes}});
+  }
+  // h and the tiles of i, j: two members outside (i0, j0).
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 2}});
+  ASSERT_TRUE(o.accepted()) << words(o) << "\n" << to_text(t.s);
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+  expect_same(t, {{"H", 2}, {"N", 7}, {"D", 2}}, {{"Q", noise(28, 1, 0, 2)}, {"K", noise(28, 2, 0, 2)}, {"V", noise(28, 3)}});
+}
+
+// One more loop joins what is already fused: its repair pays for its own sources.
+TEST(RollingUpdate, JoinsOneByOne) {
+  Session t(attention(make_context()));
+  Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 3}, {"depth", 3}});
+  EXPECT_FALSE(o.accepted()) << "P alone would hold running values: " << to_text(t.s);
+  o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 4}, {"depth", 3}});
+  EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal) << "Oa reads P too";
+  EXPECT_NE(o.verdict.why.find("S_Oa also reads P"), std::string::npos) << words(o);
+}
+
+TEST(RollingUpdate, VarianceInOnePass) {
+  for (bool normalize : {false, true}) {
+    Session t(variance(make_context(), normalize));
+    const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+    ASSERT_TRUE(o.accepted()) << words(o);
+    ASSERT_EQ(t.s.repairs.size(), 1u);
+    EXPECT_EQ(t.s.repairs[0].targets, (std::vector<std::string>{"S_v", "S_v_d1", "S_v_d2"}));
+    const Verification v = verify(t.s);
+    EXPECT_TRUE(v.ok) << v.verdict.why << "\n" << to_text(t.s);
+    for (const Sizes& sizes : {Sizes{{"M", 3}, {"N", 7}}, Sizes{{"M", 2}, {"N", 1}}, Sizes{{"M", 1}, {"N", 0}}}) {
+      const size_t n = static_cast<size_t>(sizes.at("M") * sizes.at("N"));
+      expect_same(t, sizes, {{"x", noise(n, 4, 10)}});
+    }
+  }
+}
+
+// Root mean square of the relative error in f32, against double: two passes, one pass with corrections.
+TEST(RollingUpdate, VarianceNumerics) {
+  Session t(variance(make_context()));
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+  ASSERT_TRUE(o.accepted()) << words(o);
+  const Sizes sizes{{"M", 16}, {"N", 1000}};
+  for (double mean : {0.0, 10.0, 1000.0}) {
+    const Buffers in{{"x", noise(16000, 5, mean)}};
+    InterpretOptions round;
+    round.round_stores = true;
+    const auto exact = interpret(*t.program, sizes, in), twice = interpret(*t.program, sizes, in, round);
+    ASSERT_TRUE(exact && twice);
+    RepairRun run(t.s, sizes, in, true);
+    run.sizes_ = sizes;
+    const Buffers once = run.outputs();
+    double e2 = 0, e1 = 0;
+    for (size_t i = 0; i < 16; ++i) {
+      const double want = exact->at("var")[i];
+      e2 += std::pow(twice->at("var")[i] / want - 1, 2) / 16;
+      e1 += std::pow(once.at("var")[i] / want - 1, 2) / 16;
+    }
+    std::printf("  mean %g: two passes %.2e, one pass %.2e\n", mean, std::sqrt(e2), std::sqrt(e1));
+    EXPECT_LT(std::sqrt(e1), 1e-4 + 4 * std::sqrt(e2)) << mean;
+  }
+}
+
+// A reduction that is the output itself gets a temporary and a copy behind the loop.
+TEST(RollingUpdate, OutputsArePrivatized) {
+  Builder b(make_context(), "lse", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Output, {"M"}).tensor("T", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  Session t(b.done());
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  ASSERT_TRUE(o.accepted()) << words(o);
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << "\n" << to_text(t.s);
+  EXPECT_EQ(t.s.repairs[0].lazy_bound, 0) << "m is stored";
+  expect_same(t, {{"M", 3}, {"N", 6}}, {{"x", noise(18, 6, 0, 10)}});
+}
+
+TEST(RollingUpdate, EmptyRowsKeepTheirValue) {
+  Builder b(make_context(), "rows", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N and j < i";  // row 0 is empty
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Temp, {"M"});
+  b.tensor("y", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Session t(b.done());
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  RepairRun run(t.s, {{"M", 3}, {"N", 3}}, {{"x", noise(9, 7)}});
+  const Buffers got = run.outputs();
+  EXPECT_EQ(got.at("y")[0], 0);
+  EXPECT_EQ(got.at("y")[1], 1);
+  expect_same(t, {{"M", 3}, {"N", 3}}, {{"x", noise(9, 7)}});
+}
+
+TEST(RollingUpdate, UpdatesAfterTheLastTermAreRefused) {
+  Builder b(make_context(), "late", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Temp, {"M"});
+  b.tensor("y", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", "0 <= i < M and 0 <= j < N", "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", "0 <= i < M and 0 <= j < N and j <= i", "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Session t(b.done());
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  ASSERT_FALSE(o.accepted());
+  EXPECT_NE(o.verdict.why.find("after the last term"), std::string::npos) << words(o);
+}
+
+TEST(RollingUpdate, RefusalsCarryTheWitness) {
+  Builder b(make_context(), "sum", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("r", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Temp, {"M"});
+  b.tensor("y", TensorKind::Output, {"M"});
+  b.statement("r", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}}, rd(0) / rd(1), over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Session t(b.done());
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal);
+  ASSERT_TRUE(o.verdict.witness);
+  EXPECT_EQ(o.verdict.witness->sink, "S_T");
+  EXPECT_NE(o.verdict.why.find("r can be zero"), std::string::npos) << words(o);
+  // Malformed requests.
+  EXPECT_TRUE(t.apply("rolling_update", {{"node", 999}, {"first", 0}, {"last", 1}, {"depth", 2}}).refusal);
+  EXPECT_TRUE(t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 9}, {"depth", 2}}).refusal);
+  EXPECT_TRUE(t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 5}}).refusal);
+  // A pointwise loop read by a reduction at other iterations is no reduction's final value.
+  Session two(two_pointwise(make_context(), "i+1"));
+  const Outcome p = two.apply("rolling_update", {{"node", two.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
+  EXPECT_FALSE(p.accepted());
+  EXPECT_NE(p.verdict.why.find("no correction"), std::string::npos) << words(p);
+}
+
+TEST(RollingUpdate, LegalFusionNeedsNoRepair) {
+  Session t(two_pointwise(make_context()));
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
+  ASSERT_TRUE(o.accepted()) << words(o);
+  EXPECT_EQ(o.verdict.kind, VerdictKind::Legal);
+  EXPECT_TRUE(t.s.repairs.empty());
+}
+
+}  // namespace nautilus::poly
