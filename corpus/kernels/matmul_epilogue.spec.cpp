@@ -23,3 +23,12 @@ NAUTILUS_KERNEL(matmul_bias_relu) {
 
   C(i, j) = relu(sum(k, A(i, k) * B(k, j)) + bias(j));
 }
+
+NAUTILUS_KERNEL(matmul_bias) {
+  Size N = typical(256), M = typical(256), K = typical(256);
+  Input A(f16, {N, K}), B(f16, {K, M}), bias(f16, {M});
+  Output C(f16, {N, M});
+  Index i(N), j(M), k(K);
+
+  C(i, j) = sum(k, A(i, k) * B(k, j)) + bias(j);
+}

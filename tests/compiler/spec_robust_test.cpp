@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
         Text{"exploding_template", kInclude + "template <int n> Value f(Value x) { return f<n - 1>(x) + f<n - 1>(x); }\ntemplate <> Value f<0>(Value x) { return x; }\n" + kHead.substr(kInclude.size()) + "O(i) = sum(j, f<60>(X(i, j))); }"},
         Text{"deep_parentheses", kHead + "O(i) = sum(j, " + nested("(", ")", 5000) + "); }"},
         Text{"deep_calls", kHead + "O(i) = sum(j, " + nested("exp(", ")", 3000) + "); }"},
-        Text{"long_sum", kHead + "O(i) = X(i, 0)" + repeated(" + X(i, 0)", 20000) + "; }"},
+        Text{"long_sum", kHead + "O(i) = X(i, 0)" + repeated(" + X(i, 0)", 3000) + "; }"},
         Text{"huge_numbers", kHead + "O(i) = sum(j, where(j < 99999999999999999999999), X(i, j)); }"},
         Text{"huge_index", kHead + "O(i) = X(i, 9223372036854775807 * 2 + j); }"},
         Text{"minus_huge", kHead + "O(i) = X(i, -9223372036854775807LL - 1); }"},
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
         Text{"unicode_names", kInclude + "NAUTILUS_KERNEL(k) { Size N; Output O(f32, {N}); Index \xce\xb1(N); O(\xce\xb1) = f32(\xce\xb1); }"},
         Text{"nul_bytes", kHead + std::string("O(i) = \0\0\0 X(i, j); }", 22)},
         Text{"include_itself", "#include \"odd.spec.cpp\"\n"},
-        Text{"macro_bomb", "#define A(x) x x x x x x x x x x\n" + kHead + "O(i) = A(A(A(A(+ X(i, j))))); }"},
+        Text{"macro_bomb", "#define A(x) x x x x x x x x x x\n" + kHead + "O(i) = A(A(A(A(+ X(i, j))) X)); }"},
         Text{"isl_words", kInclude + "NAUTILUS_KERNEL(k) { Size exists; Output O(f32, {exists}); Index infty(exists); O(infty) = f32(infty); }"},
         Text{"redefined_header", "namespace nautilus::spec { class Kernel {}; class Size {}; class Value {}; }\nvoid k(nautilus::spec::Kernel) { nautilus::spec::Size N; }"},
         Text{"kernel_in_class", kInclude + "struct S { void k(Kernel) { Size N; } };"},
@@ -133,7 +133,7 @@ TEST(SpecRobust, MutatedSpecs) {
   }
   std::mt19937_64 rng(7);
   int programs = 0;
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 80; ++round) {
     auto t = tokens;
     for (uint64_t m = 0, n = 1 + rng() % 3; m < n; ++m) {
       const size_t a = rng() % t.size(), b = rng() % t.size();
