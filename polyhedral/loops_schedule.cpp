@@ -105,10 +105,19 @@ struct Builder {
           return sequence(at, parts, above);
         }
         const size_t total = leaves[0]->geometry->loops.size();
-        return total > above ? band(at, leaves, above, total) : at;
+        return total > above ? band(at, leaves, above, total) : separated(at, *leaves[0]);
       }
       default: return n.children.empty() ? at : below(at, *n.children[0], leaves, above);
     }
+  }
+
+  // Full tiles first, then the others (no order between them): where no loop could be split, a condition is.
+  isl::schedule_node separated(isl::schedule_node at, const LoopLeaf& l) const {
+    if (!l.full || l.full->is_empty()) return at;
+    isl::set rest = l.times.subtract(*l.full).coalesce();
+    if (rest.is_empty()) return at;
+    isl::union_set_list filters(at.ctx(), 2);
+    return at.insert_sequence(filters.add(l.full->to_union_set()).add(rest.to_union_set()));
   }
 
   isl::schedule_node sequence(isl::schedule_node at, const std::vector<std::pair<const Node*, Leaves>>& parts,

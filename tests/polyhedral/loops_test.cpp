@@ -129,7 +129,7 @@ TEST(Loops, CausalTilesAreFullPartialOrNeverVisited) {
     Execution e = run(*l);
     expect_covers(s, e);
     EXPECT_EQ(e.empty, 0);
-    const int o_tiles = static_cast<int>(2 * ((c.n + c.ti - 1) / c.ti)), o_full = c.n % c.ti == 0 ? o_tiles : 0;  // no loop to split
+    const int o_tiles = static_cast<int>(2 * ((c.n + c.ti - 1) / c.ti)), o_full = static_cast<int>(2 * (c.n / c.ti));
     EXPECT_EQ(e.full, 2 * 6 * c.full + o_full);
     EXPECT_EQ(e.partial, 2 * 6 * c.partial + o_tiles - o_full);
   }
