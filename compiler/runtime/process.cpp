@@ -1,0 +1,170 @@
+#include "compiler/runtime/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
+
+extern char** environ;
+
+namespace nautilus::runtime {
+namespace {
+
+// Descriptors in the child: 0 is /dev/null, 1 and 2 the log, 3.. those handed over.
+constexpr int kFirst = 3;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kLimitAddressSpace = false;  // the sanitizer reserves terabytes
+#else
+constexpr bool kLimitAddressSpace = true;
+#endif
+
+// Only async-signal-safe calls: other threads of the parent may hold any lock.
+[[noreturn]] void become(const char* program, char* const* argv, char* const* env, const int* fds, int n_fds, int log,
+                         int null, pid_t parent, uint64_t memory) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) signal(s, SIG_DFL);
+  rlimit core{0, 0};
+  setrlimit(RLIMIT_CORE, &core);
+  if (memory > 0 && kLimitAddressSpace) {
+    rlimit as{memory, memory};
+    setrlimit(RLIMIT_AS, &as);
+  }
+  dup2(null, 0);
+  dup2(log, 1);
+  dup2(log, 2);
+  for (int k = 0; k < n_fds; ++k) dup2(fds[k], kFirst + k);
+  syscall(SYS_close_range, kFirst + n_fds, ~0u, 0u);
+  execve(program, argv, env);
+  _exit(127);
+}
+
+// Waits until the child is gone or the time is over.
+bool wait_until(pid_t pid, double seconds, int& status) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  bool gone = false;
+  while (!gone) {
+    const pid_t r = waitpid(pid, &status, WNOHANG);
+    if (r == pid || (r < 0 && errno == ECHILD)) {
+      gone = true;
+      break;
+    }
+    const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
+    if (left <= 0) break;
+    pollfd p{pidfd, POLLIN, 0};
+    // Without a pidfd (old kernels): look again every 5 ms.
+    poll(pidfd >= 0 ? &p : nullptr, pidfd >= 0 ? 1 : 0, pidfd >= 0 ? static_cast<int>(std::min(left * 1000 + 1, 1e6)) : 5);
+  }
+  if (pidfd >= 0) close(pidfd);
+  return gone;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(size_t bytes) : bytes_(bytes) {
+  fd_ = memfd_create("nautilus", MFD_CLOEXEC);
+  // Away from the low numbers that the child's descriptors are copied to.
+  if (const int high = fd_ < 0 ? -1 : fcntl(fd_, F_DUPFD_CLOEXEC, 64); high >= 0) {
+    close(fd_);
+    fd_ = high;
+  }
+  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(bytes)) != 0) throw std::runtime_error("cannot create shared memory");
+  if (bytes == 0) return;
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (p == MAP_FAILED) {
+    close(fd_);
+    throw std::runtime_error("cannot map " + std::to_string(bytes) + " bytes of shared memory");
+  }
+  data_ = static_cast<char*>(p);
+}
+
+SharedMemory::~SharedMemory() {
+  if (data_) munmap(data_, bytes_);
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string SharedMemory::contents() const {
+  struct stat s {};
+  fstat(fd_, &s);
+  std::string out(static_cast<size_t>(s.st_size), '\0');
+  size_t at = 0;
+  while (at < out.size()) {
+    const ssize_t n = pread(fd_, out.data() + at, out.size() - at, static_cast<off_t>(at));
+    if (n <= 0) break;
+    at += static_cast<size_t>(n);
+  }
+  out.resize(at);
+  return out;
+}
+
+void SharedMemory::write(const std::string& text) {
+  if (ftruncate(fd_, 0) != 0) throw std::runtime_error("cannot write shared memory");
+  size_t at = 0;
+  while (at < text.size()) {
+    const ssize_t n = pwrite(fd_, text.data() + at, text.size() - at, static_cast<off_t>(at));
+    if (n <= 0) throw std::runtime_error("cannot write shared memory");
+    at += static_cast<size_t>(n);
+  }
+}
+
+std::string signal_text(int s) {
+  const char* name = sigabbrev_np(s);
+  return name ? "SIG" + std::string(name) : "signal " + std::to_string(s);
+}
+
+Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::string>& arguments,
+                             const std::vector<int>& descriptors, const ChildLimits& limits) {
+  SharedMemory log;
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  std::vector<char*> argv{const_cast<char*>(program.c_str())}, env;
+  for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  for (char** e = environ; *e; ++e) env.push_back(*e);
+  std::string marker = "NAUTILUS_IN_WORKER=1";
+  env.push_back(marker.data());
+  env.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0)
+    become(program.c_str(), argv.data(), env.data(), descriptors.data(), static_cast<int>(descriptors.size()), log.fd(), null, parent,
+           limits.memory_bytes);
+  if (null >= 0) close(null);
+  if (pid < 0) return Refusal{"start a child process", program, strerror(errno), ""};
+  setpgid(pid, pid);
+  ChildEnd end;
+  int status = 0;
+  const bool gone = wait_until(pid, limits.seconds, status);
+  // The group may have members left even when its leader is gone.
+  kill(-pid, SIGKILL);
+  if (!gone) {
+    end.timed_out = true;
+    kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) end.status = WEXITSTATUS(status);
+  end.log = log.contents();
+  if (end.log.size() > 4000) end.log = end.log.substr(end.log.size() - 4000);
+  return end;
+}
+
+}  // namespace nautilus::runtime

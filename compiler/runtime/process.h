@@ -1,0 +1,46 @@
+// A child process in its own group, with limits, that can neither outlive its parent nor leave files behind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "polyhedral/expected.h"
+
+namespace nautilus::runtime {
+
+// Anonymous memory with a file descriptor; gone when the last process that holds it is.
+class SharedMemory {
+ public:
+  explicit SharedMemory(size_t bytes = 0);  // throws std::runtime_error if the system refuses
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  int fd() const { return fd_; }
+  char* data() const { return data_; }      // bytes as given; nullptr if 0
+  std::string contents() const;             // as long as the file is now
+  void write(const std::string& text);      // replaces the contents
+
+ private:
+  int fd_ = -1;
+  char* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+struct ChildLimits {
+  double seconds = 60;
+  uint64_t memory_bytes = 0;  // address space; 0: none
+};
+struct ChildEnd {
+  bool timed_out = false;
+  int signal = 0;             // that killed it, 0 if none
+  int status = 0;             // exit status if it exited
+  std::string log;            // what it printed to stdout and stderr, the last 4000 characters
+};
+// Runs `program` with `arguments` (after argv[0]); descriptors become 3, 4, ... in the child. Returns when the
+// child is gone; its whole process group is killed with it.
+Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::string>& arguments,
+                             const std::vector<int>& descriptors, const ChildLimits& limits);
+std::string signal_text(int signal);  // "SIGSEGV"
+
+}  // namespace nautilus::runtime
