@@ -1,6 +1,7 @@
 // Hand-written tile programs of attention: fused over key tiles with a rolling update, and one statement at a time.
 #pragma once
 
+#include <cmath>
 #include <string>
 
 namespace nautilus::cpu {

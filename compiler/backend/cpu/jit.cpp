@@ -71,6 +71,7 @@ Expected<Module> to_llvm(const std::string& source, const JitOptions& options) {
   clang::TextDiagnosticPrinter printer(out, diag_options.get());
   clang::CompilerInstance compiler;
   compiler.createDiagnostics(&printer, /*ShouldOwnClient=*/false);
+  compiler.setVerboseOutputStream(out);
   const std::vector<std::string> args = arguments(options);
   std::vector<const char*> pointers;
   for (const auto& a : args) pointers.push_back(a.c_str());
