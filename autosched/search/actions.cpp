@@ -91,6 +91,7 @@ std::vector<Candidate> Actions::candidates(const SearchState& s) const {
   std::vector<Candidate> out;
   if (s.kernel.empty()) {
     if (s.last >= 0) kernel_candidates(s, out);
+    if (s.closed_bound == 0 && s.last + 1 == static_cast<int>(s.program->program->statements.size())) recompute_candidates(s, out);
   } else if (s.next < s.kernel.size()) {
     loop_candidates(s, out);
   } else {
@@ -128,6 +129,52 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
   }
 }
 
+// Point-wise temporaries with several readers may be computed again by each of them.
+void Actions::recompute_candidates(const SearchState& s, std::vector<Candidate>& out) const {
+  const ProgramContext& p = *s.program;
+  const std::vector<poly::Statement>& st = p.program->statements;
+  for (int i = s.recomputed + 1; i < static_cast<int>(st.size()); ++i) {
+    const poly::Tensor* t = p.program->tensor(st[i].write.tensor);
+    if (st[i].reduction || !t || t->kind != poly::TensorKind::Temp) continue;
+    std::vector<std::string> readers;
+    for (const poly::Statement& r : st)
+      for (const poly::Access& a : r.reads)
+        if (a.tensor == t->name && (readers.empty() || readers.back() != r.name)) readers.push_back(r.name);
+    if (readers.size() < 2) continue;
+    Candidate c;
+    c.kind = Candidate::Kind::Recompute;
+    c.first = i;
+    c.bound = bound(s);
+    c.decision = "recompute " + t->name + " where it is read: in " + tensors(p, readers);
+    out.push_back(c);
+  }
+}
+
+Taken Actions::take_recompute(const SearchState& s, const Candidate& c) const {
+  const ProgramContext& p = *s.program;
+  const poly::Statement& producer = p.program->statements[c.first];
+  Stepper step(s.schedule, p.deps);
+  for (const poly::Statement& r : p.program->statements) {
+    bool reads = false;
+    for (const poly::Access& a : r.reads) reads |= a.tensor == producer.write.tensor;
+    if (reads && !step.apply("recompute", {{"stmt", producer.name}, {"into", r.name}})) return step.failed();
+  }
+  Taken t = step.failed();
+  Expected<ProgramContextPtr> program = program_context(step.schedule.program, options_.isl_quota);
+  if (!program) {
+    t.node = NodeState::Unknown;
+    t.reason = program.error().text();
+    return t;
+  }
+  SearchState next = s;
+  next.schedule = step.schedule;
+  next.program = *program;
+  next.last = static_cast<int>((*program)->program->statements.size()) - 1;
+  next.recomputed = c.first - 1;
+  t.state = next;
+  return t;
+}
+
 void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out) const {
   const ProgramContext& p = *s.program;
   const std::string& head = s.kernel[s.next];
@@ -135,8 +182,14 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
   for (size_t last = s.kernel.size(); last-- > s.next + 1;)
     for (int axis : p.axes.of.at(head)) {
       if (p.axes.extents[axis] <= 1) continue;
-      bool all = true;
-      for (size_t i = s.next; i <= last && all; ++i) all = inside(s.kernel[i], axis);
+      // Point-wise statements without the loop (a mean between two sums) may stand between, if a repair moves them.
+      bool all = inside(s.kernel[last], axis), every = true;
+      for (size_t i = s.next; i <= last && all; ++i) {
+        const poly::Statement* st = p.program->statement(s.kernel[i]);
+        bool in = inside(s.kernel[i], axis);
+        every &= in;
+        all = in || (st && !st->reduction);
+      }
       if (!all) continue;
       Candidate c;
       c.kind = Candidate::Kind::Loop;
@@ -146,6 +199,7 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
       std::vector<std::string> run(s.kernel.begin() + static_cast<std::ptrdiff_t>(s.next),
                                    s.kernel.begin() + static_cast<std::ptrdiff_t>(last) + 1);
       c.decision = "fuse " + tensors(p, run) + " at " + p.axes.names[axis];
+      if (!every) c.rolling = true, c.decision += " by rolling update";
       SearchState after = s;
       after.next = last + 1;
       c.bound = bound(after);
@@ -167,7 +221,7 @@ Taken Actions::take(const SearchState& s, const Candidate& c) const {
       case Candidate::Kind::Kernel: return take_kernel(s, c);
       case Candidate::Kind::Loop: return take_loop(s, c);
       case Candidate::Kind::Finish: return take_finish(s, c);
-      case Candidate::Kind::SplitK: break;
+      case Candidate::Kind::Recompute: return take_recompute(s, c);
     }
   } catch (const isl::exception& e) {
     Taken t;

@@ -40,7 +40,10 @@ Expected<ProgramContextPtr> program_context(poly::ProgramPtr p, unsigned long qu
 }
 
 SearchState start_state(ProgramContextPtr p) {
-  SearchState s{poly::initial_schedule(p->program), p, static_cast<int>(p->program->statements.size()) - 1, {}, {}, {}, 0, 0, 0};
+  SearchState s;
+  s.schedule = poly::initial_schedule(p->program);
+  s.program = p;
+  s.last = static_cast<int>(p->program->statements.size()) - 1;
   return s;
 }
 

@@ -104,8 +104,9 @@ std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel
     return out;
   }
   // Too many: start from random points, then improve the best along one knob at a time.
-  std::vector<size_t> best(knobs.size(), 0);
-  double best_seconds = 1e300;
+  std::vector<size_t> best;
+  for (const Knob& k : knobs) best.push_back(k.values.size() / 2);
+  double best_seconds = try_choice(best);
   for (size_t n = 0; n < limit / 2 && !out_of_time(); ++n) {
     std::vector<size_t> pick;
     for (const Knob& k : knobs) pick.push_back(rng() % k.values.size());

@@ -1,5 +1,5 @@
 // A state of the search: a schedule and what has been decided so far, in canonical order:
-// kernels from the outputs back; for each its grid and tiled axes; then, statement by statement, the serial tile
+// producers that are recomputed where they are used; kernels from the outputs back; for each its grid and tiled axes; then, statement by statement, the serial tile
 // loops inside the block (phases), and last what becomes a tile and where temporaries live.
 #pragma once
 
@@ -32,6 +32,7 @@ struct SearchState {
   int last = -1;                  // statements 0..last (in program order) are in no kernel yet
   std::vector<std::string> kernel;  // statements of the kernel in hand, in order; empty: none
   std::vector<int> grid, tiled;   // its program axes
+  int recomputed = -1;            // producers up to here were decided on: recompute or keep
   size_t next = 0;                // first statement of it that is in no phase yet
   double closed_bound = 0;        // of the kernels that are done
   double kernel_bound = 0;        // of the one in hand
@@ -40,12 +41,11 @@ struct SearchState {
 
 // One decision that may be taken in a state.
 struct Candidate {
-  enum class Kind : uint8_t { Kernel, Loop, Finish, SplitK } kind = Kind::Kernel;
-  int first = 0, last = 0;        // Kernel: statements; Loop: positions in the kernel
+  enum class Kind : uint8_t { Recompute, Kernel, Loop, Finish } kind = Kind::Kernel;
+  int first = 0, last = 0;        // Kernel: statements; Loop: positions in the kernel; Recompute: the producer
   std::vector<int> grid, tiled;   // Kernel
   int axis = -1;                  // Loop: shared serial tile loop; -1: the statement by itself
   bool rolling = false;           // Loop: repair what a plain fusion breaks
-  int64_t parts = 0;              // SplitK
   std::string decision;           // in words
   double bound = 0;               // admissible, of every plan below
 };
@@ -85,6 +85,8 @@ class Actions {
   double bound(const SearchState& s) const;
 
  private:
+  void recompute_candidates(const SearchState& s, std::vector<Candidate>& out) const;
+  Taken take_recompute(const SearchState& s, const Candidate& c) const;
   void kernel_candidates(const SearchState& s, std::vector<Candidate>& out) const;
   void loop_candidates(const SearchState& s, std::vector<Candidate>& out) const;
   Taken take_kernel(const SearchState& s, const Candidate& c) const;
