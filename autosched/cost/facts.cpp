@@ -88,6 +88,7 @@ Expected<StmtModel> statement_facts(const poly::Program& p, const poly::Statemen
   if (st.reduction)
     for (int d : st.reduction->dims)
       if (d >= 0 && static_cast<size_t>(d) < dims) m.reduced[d] = true;
+  m.independent.assign(dims, true);
   m.lo.assign(dims, 0);
   m.hi.assign(dims, -1);
   if (!m.domain.is_empty()) {
@@ -104,6 +105,10 @@ Expected<StmtModel> statement_facts(const poly::Program& p, const poly::Statemen
     if (!n) return n.error();
     m.instances = static_cast<double>(*n);
     m.box = m.instances == box;
+    for (size_t k = 0; k < dims && !m.box; ++k) {
+      Expected<int64_t> others = poly::count_points(poly::project_out(m.domain, static_cast<unsigned>(k), 1), {});
+      m.independent[k] = others && static_cast<double>(*others) * static_cast<double>(m.extent(static_cast<int>(k))) == m.instances;
+    }
   }
   for (size_t r = 0; r < st.reads.size(); ++r) {
     m.accesses.push_back(access_model(p, st.reads[r], sizes, dims));

@@ -46,6 +46,7 @@ struct StmtModel {
   isl::set domain;                     // parameters substituted
   std::vector<int64_t> lo, hi;         // bounding box of domain
   bool box = false;                    // domain is its bounding box
+  std::vector<bool> independent;       // by dim: its range is the same whatever the others are
   double instances = 0;
   std::vector<LoopDim> loops;          // outermost first
   std::vector<TileDim> tile;

@@ -314,7 +314,7 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
         size[k] = default_tile(p.axes.extents[axis]);
       else if (extent > (m.reduced[dim] ? kWholeReduced : kWholeParallel))
         size[k] = default_tile(extent);
-      else if (!m.box && extent > 1)
+      else if (!m.independent[dim] && extent > 1)
         size[k] = default_tile(extent) < extent ? 2 * extent : default_tile(extent);  // one tile of constant extent
       any |= size[k] > 0;
     }
