@@ -41,9 +41,12 @@ void check_invariants(const SearchResult& r) {
       // Admissible: no bound on the path exceeds what was reached.
       for (int id = n.parent; id >= 0; id = r.nodes[id].parent) EXPECT_LE(r.nodes[id].lower_bound, n.seconds * 1.0000001);
     }
-    if (n.state != NodeState::Complete && n.state != NodeState::Expanded && n.state != NodeState::Open)
+    if (n.state != NodeState::Complete && n.state != NodeState::Expanded) {
       EXPECT_FALSE(n.reason.empty()) << state_name(n.state) << " " << n.decision;
-    if (n.state == NodeState::Duplicate) EXPECT_GE(n.duplicate_of, 0);
+    }
+    if (n.state == NodeState::Duplicate) {
+      EXPECT_GE(n.duplicate_of, 0);
+    }
   }
   ASSERT_FALSE(r.best.empty());
   EXPECT_EQ(r.nodes[r.best[0]].seconds, best);
@@ -220,10 +223,11 @@ TEST(Search, RunningOutOfIslOperationsIsUnknownNotLegal) {
   o.isl_quota = 1000;
   auto ops = direct_ops_provider();
   auto r = search(p, o, *ops);
-  if (r)
+  if (r) {
     EXPECT_EQ(count_state(*r, NodeState::Complete), 0);
-  else
+  } else {
     EXPECT_FALSE(r.error().why.empty());
+  }
 }
 
 TEST(Search, EventsTellTheWholeStory) {
