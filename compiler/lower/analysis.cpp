@@ -310,7 +310,10 @@ Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel, const
     if (!registers && (!reduction || demoted.count(t))) continue;
     std::vector<Use> uses = uses_of(a, plan, t, !registers);
     if (uses.empty()) continue;
-    if (!registers && written_elsewhere(a, t, kernel, all_kernels)) continue;
+    if (written_elsewhere(a, t, kernel, all_kernels)) {
+      if (!registers) continue;
+      return refuse("tensor " + t, "it is in register scope, but used in one kernel and written in another", "put it in global scope");
+    }
     Resident r;
     r.tensor = t;
     r.depth = resident_depth(uses, a.sizes);

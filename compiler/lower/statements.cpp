@@ -133,6 +133,12 @@ void KernelLowering::reduction(At& at) {
   std::set<std::string> reduced;
   for (int d : s.reduction->dims)
     if (!at.loop->axis[static_cast<size_t>(d)].empty()) reduced.insert(at.loop->axis[static_cast<size_t>(d)]);
+  for (size_t p = 0; p < plan_.repairs.size(); ++p) {
+    const Repair& r = *plan_.repairs[p].repair;
+    if (!is_target(p, t) || (env_.count(t) && !r.source_tensors.empty() && env_.count(reference(p, r.source_tensors[0])))) continue;
+    return fail("repair of " + s.name, "its accumulator " + t + " and the sources it is corrected for are not kept in registers", "",
+                "put them in register scope, with loops that determine their elements outside the repaired band");
+  }
   // Corrections first: they refer to the sources as they are when the term is evaluated.
   synchronize(t);
   ValueId term = reduced_term(at, reduced, type);
@@ -243,10 +249,7 @@ void KernelLowering::fold(At& at, ValueId term, const Cond& after) {
 tile::ValueId KernelLowering::as_shape(const Entry& e, const Shape& to, const std::string& tensor) {
   if (failure_) return -1;
   if (e.value < 0) {
-    auto r = plan_.residents.find(tensor);
-    const bool elsewhere = r != plan_.residents.end() && r->second.writers.empty();
-    fail("tensor " + tensor, elsewhere ? "it is in register scope, but written in another kernel" : "it is read where it is not written yet",
-         can_demote(tensor) ? tensor : "", "put it in global scope");
+    fail("tensor " + tensor, "it is read where it is not written yet", can_demote(tensor) ? tensor : "", "put it in global scope");
     return -1;
   }
   const tile::TileType type = kernel_.types.at(e.value);

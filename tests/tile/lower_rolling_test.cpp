@@ -1,0 +1,115 @@
+// Schedules that the transforms make with rolling updates, lowered and run.
+#include "tests/polyhedral/transform_helpers.h"
+#include "tests/tile/lower_check.h"
+
+namespace nautilus {
+namespace {
+using namespace testing_lower;
+using programs::Session;
+using nlohmann::json;
+
+// The schedule at these sizes, with the temporaries named in registers.
+Schedule at(const Schedule& from, const Sizes& sizes, const std::vector<std::string>& registers) {
+  Schedule s = from;
+  Program p = *s.program;
+  p.param_context = fix_params(p.param_context, sizes);
+  s.program = std::make_shared<const Program>(p);
+  for (const std::string& t : registers) s.scopes[t] = Scope::Register;
+  return s;
+}
+
+// The transformed schedule lowered, against the program it started from.
+void expect_result(const Session& t, const Sizes& sizes, const std::vector<std::string>& registers, double tolerance = 1e-4) {
+  const Schedule s = at(t.s, sizes, registers);
+  auto m = lowered(s);
+  ASSERT_TRUE(m) << to_text(s);
+  Program original = *t.program;
+  original.param_context = s.program->param_context;
+  const Buffers in = random_inputs(original, 11);
+  auto want = interpret(original, sizes, in);
+  ASSERT_TRUE(want) << want.error().text();
+  auto got = tile::interpret(*m, {}, in);
+  ASSERT_TRUE(got) << got.error().text() << tile::print(*m);
+  for (const auto& [name, values] : *want)
+    for (size_t k = 0; k < values.size(); ++k) {
+      const double have = got->at(name)[k];
+      ASSERT_TRUE(values[k] == have || (std::isnan(values[k]) && std::isnan(have)) || std::abs(values[k] - have) <= tolerance * (1 + std::abs(values[k])))
+          << name << "[" << k << "] expected " << values[k] << " got " << have << "\n" << to_text(s) << tile::print(*m);
+    }
+}
+
+// m, P, l and Oa over tiles of i and j in one loop nest; h and i0 outside, the rest as tiles.
+Session tiled_attention(bool causal, int64_t ti, int64_t tj) {
+  Session t(programs::attention(make_context(), causal));
+  for (const char* s : {"S_m", "S_P", "S_l", "S_Oa"}) {
+    const size_t n = find(t.s, t.band(s))->members.size();
+    json sizes = json::array({-1, ti, tj});
+    if (n == 4) sizes.push_back(0);
+    t.must("tile", {{"node", t.band(s)}, {"sizes", sizes}});
+  }
+  t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+  for (const char* s : {"S_m", "S_P", "S_l", "S_Oa"}) t.must("map", {{"node", t.band(s)}, {"member", "*"}, {"mapping", "tile"}});
+  return t;
+}
+
+TEST(LowerRolling, TiledAttention) {
+  for (bool causal : {true, false})
+    for (int64_t n : {0, 1, 7}) {
+      Session t = tiled_attention(causal, 4, 2);
+      SCOPED_TRACE(n);
+      expect_result(t, {{"H", 2}, {"N", n}, {"D", 2}}, {"m", "P"});
+    }
+}
+
+TEST(LowerRolling, RegistersDoNotCrossKernels) {
+  auto m = lower::lower(at(tiled_attention(true, 4, 2).s, {{"H", 2}, {"N", 7}, {"D", 2}}, {"m", "P", "l"}));
+  ASSERT_FALSE(m);
+  EXPECT_NE(m.error().text().find("written in another"), std::string::npos) << m.error().text();
+}
+
+TEST(LowerRolling, ScalarLoops) {
+  Session t(programs::attention(make_context()));
+  t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+  auto m = lower::lower(at(t.s, {{"H", 2}, {"N", 6}, {"D", 2}}, {"m", "P"}));
+  EXPECT_FALSE(m) << "a row of Oa does not fit into one scalar";
+  t.must("map", {{"node", t.band("S_Oa", "d")}, {"member", "*"}, {"mapping", "tile"}});
+  for (int64_t n : {1, 6}) expect_result(t, {{"H", 2}, {"N", n}, {"D", 2}}, {"m", "P"});
+}
+
+TEST(LowerRolling, WithoutRegistersIsRefusedInWords) {
+  Session t(programs::attention(make_context()));
+  for (const char* s : {"S_m", "S_P", "S_l", "S_Oa"}) {
+    const size_t n = find(t.s, t.band(s))->members.size();
+    json sizes = json::array({0, 4, 2});
+    if (n == 4) sizes.push_back(0);
+    t.must("tile", {{"node", t.band(s)}, {"sizes", sizes}});
+  }
+  t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 2}});
+  auto m = lower::lower(at(t.s, {{"H", 2}, {"N", 7}, {"D", 2}}, {}));
+  ASSERT_FALSE(m) << tile::print(*m);
+  EXPECT_NE(m.error().text().find("register"), std::string::npos) << m.error().text();
+}
+
+// A family of three accumulators: sum of squares about a running mean.
+TEST(LowerRolling, VarianceInOnePass) {
+  programs::Builder b(make_context(), "variance", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"});
+  for (const char* t : {"s", "mean", "v"}) b.tensor(t, TensorKind::Temp, {"M"});
+  b.tensor("var", TensorKind::Output, {"M"});
+  using programs::rd;
+  b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), programs::over(ReduceOp::Sum, {1}));
+  b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), programs::over(ReduceOp::Sum, {1}));
+  b.statement("var", "i", "0 <= i < M", "i", {{"v", "i"}}, rd(0) / Expr::param("N"));
+  ProgramPtr p = b.done();
+  Session t(p);
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+  std::vector<std::string> registers;
+  for (const Tensor& x : t.s.program->tensors)
+    if (x.kind == TensorKind::Temp && x.name != "v") registers.push_back(x.name);
+  for (int64_t n : {1, 2, 7}) expect_result(t, {{"M", 3}, {"N", n}}, registers, 1e-3);
+}
+
+}  // namespace
+}  // namespace nautilus
