@@ -46,22 +46,6 @@ bool is_leaf(Op op) {
   return op == Op::Const || op == Op::Var || op == Op::Read || op == Op::Index || op == Op::Param;
 }
 Type float_type(Type t) { return t == Type::F64 ? Type::F64 : Type::F32; }
-
-// Element type of a scalar op, by the rules of Expr::make.
-Type map_elem(Op op, const std::vector<Type>& t) {
-  switch (op) {
-    case Op::Lt: case Op::Le: case Op::Eq: case Op::Ne: case Op::And: case Op::Or: case Op::Not:
-      return Type::Bool;
-    case Op::Select: return t[1] == t[2] ? t[1] : arithmetic_type(t[1], t[2]);
-    case Op::Exp: case Op::Exp2: case Op::Log: case Op::Log2: case Op::Sqrt: case Op::Rsqrt: case Op::Recip:
-    case Op::Tanh: case Op::Erf: case Op::Sigmoid:
-      return float_type(t[0]);
-    case Op::Div: case Op::Pow: return float_type(arithmetic_type(t[0], t[1]));
-    default: break;
-  }
-  return t.size() == 2 ? arithmetic_type(t[0], t[1]) : arithmetic_type(t[0], t[0]);
-}
-
 Type reduce_elem(poly::ReduceOp op, Type t) {
   if (op == poly::ReduceOp::Any || op == poly::ReduceOp::All) return Type::Bool;
   return arithmetic_type(t, t);
@@ -77,6 +61,21 @@ size_t operand_count(const Instr& i) {
 }
 
 }  // namespace
+
+// Element type of a scalar op, by the rules of Expr::make.
+Type map_type(Op op, const std::vector<Type>& t) {
+  switch (op) {
+    case Op::Lt: case Op::Le: case Op::Eq: case Op::Ne: case Op::And: case Op::Or: case Op::Not:
+      return Type::Bool;
+    case Op::Select: return t[1] == t[2] ? t[1] : arithmetic_type(t[1], t[2]);
+    case Op::Exp: case Op::Exp2: case Op::Log: case Op::Log2: case Op::Sqrt: case Op::Rsqrt: case Op::Recip:
+    case Op::Tanh: case Op::Erf: case Op::Sigmoid:
+      return float_type(t[0]);
+    case Op::Div: case Op::Pow: return float_type(arithmetic_type(t[0], t[1]));
+    default: break;
+  }
+  return t.size() == 2 ? arithmetic_type(t[0], t[1]) : arithmetic_type(t[0], t[0]);
+}
 
 int64_t lanes(const TileType& t) {
   int64_t n = 1;
@@ -116,7 +115,7 @@ Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i, con
       if (is_leaf(i.op) || i.op == Op::Cast) return bad(i, "not an operation on tiles: " + std::string(op_name(i.op)));
       std::vector<Type> t;
       for (const TileType& x : in) t.push_back(x.elem);
-      return one(tile(map_elem(i.op, t), all));
+      return one(tile(map_type(i.op, t), all));
     }
     case Code::Cast: return one({elem, in[0].axes});
     case Code::Mask:

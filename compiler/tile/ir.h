@@ -139,6 +139,7 @@ class Builder {
 // index expressions and conditions may name; `elem`: for Const, Load, Cast and Dot.
 Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i,
                                             const std::map<std::string, int64_t>& axes, Type elem);
+Type map_type(nautilus::Op op, const std::vector<Type>& operands);  // element type of a Map's result
 int64_t lanes(const TileType& t);                       // product of the extents
 std::string to_string(const TileType& t);               // "f32[i: 64, j: 64]"
 const TensorDecl* find_tensor(const Module& m, const Kernel& k, const std::string& name);

@@ -39,12 +39,22 @@ struct RewriteReport {
 // across iterations, common subexpressions, strength reduction, dot recognition.
 Module rewrite(const Module& m, const RewriteOptions& options, RewriteReport* report = nullptr);
 
-// Operations by unit of a module: one entry a (statement, unit), counted per lane and multiplied out.
-// `axes` and `loops` let the cost model re-evaluate at other tile sizes without lowering again.
+// What one scalar operation takes, by unit: the one place where costs of operations are known.
+struct UnitOps {
+  const char* unit;
+  double per_lane;
+};
+std::vector<UnitOps> op_units(nautilus::Op op);
+// A dot is matrix work if both operands are of 16 bits or fewer, else multiply-adds.
+bool is_matrix_dot(Type a, Type b);
+
+// Operations by unit of a module, one entry a (statement, unit, axes, loops, partial, tensor). A product used
+// only by one sum over the same lanes is part of a multiply-add. `partial`: some instruction of the statement in
+// that region is masked. `axes` and `loops` let the cost model re-evaluate at other tile sizes without lowering again.
 struct OpCount {
   std::string origin;              // statement
   std::string unit;                // "matrix" | "fma" | "special" | "divide" | "convert" | "compare" | "load" | "store"
-  double per_lane = 0;             // operations a lane
+  double per_lane = 0;             // operations a lane; matrix: 2 (FLOP) for one multiply-add
   std::vector<std::string> axes;   // tile axes it spans
   std::vector<std::string> loops;  // ivs of the enclosing loops and grid dims
   bool partial = false;            // inside a partial-tile path

@@ -1,0 +1,171 @@
+// Products and sums: where a factor or term is best applied.
+#include <cmath>
+
+#include "compiler/tile/rewrite_rules.h"
+
+namespace nautilus::tile::rw {
+namespace {
+
+using poly::NumericTag;
+
+// x = y * c with a finite non-zero constant c.
+struct Scaled {
+  ClassId y;
+  double c;
+  Type type;  // of the constant
+};
+std::vector<Scaled> scaled_forms(const Graph& g, ClassId x) {
+  std::vector<Scaled> out;
+  for (const ENode& n : g.nodes(x)) {
+    const NodeInfo& i = g.info(n);
+    if (i.kind != Kind::Map || i.op != Op::Mul || !is_float(i.elem)) continue;
+    for (size_t k : {0, 1})
+      if (auto c = g.constant(n.children[k]); c && *c != 0 && std::isfinite(*c) && !g.constant(n.children[1 - k]))
+        out.push_back({n.children[1 - k], *c, g.at(n.children[k]).elem});
+  }
+  return out;
+}
+
+ClassId scale(Graph& g, ClassId y, double c, Type t) { return g.map(Op::Mul, {y, g.constant_class(tidy(c), t)}); }
+
+void combine_scales(Match& m) {
+  if (!m.map(Op::Mul) || !is_float(m.i.elem)) return;
+  for (size_t k : {0, 1})
+    if (auto c = m.constant(m.arg(k)))
+      for (const Scaled& s : scaled_forms(m.g, m.arg(1 - k))) {
+        const double product = tidy(s.c * *c);
+        if (std::abs(product - 1) < 1e-14) m.is(s.y);
+        else if (product != 0 && std::isfinite(product)) m.is(scale(m.g, s.y, product, m.elem(m.arg(k))));
+      }
+}
+
+// (a + b)*s = a*s + b*s: the products fold into multiply-adds, or into scales that are there already.
+void distribute(Match& m) {
+  if (!m.map(Op::Mul) || !is_float(m.i.elem)) return;
+  for (size_t k : {0, 1}) {
+    const ClassId s = m.arg(k), sum = m.arg(1 - k);
+    if (!m.constant(s) && !(m.g.weight(s) < m.weight())) continue;
+    for (const ENode& n : m.g.nodes(sum)) {
+      const NodeInfo& i = m.g.info(n);
+      if (i.kind != Kind::Map || (i.op != Op::Add && i.op != Op::Sub)) continue;
+      m.is(m.g.map(i.op, {m.g.map(Op::Mul, {n.children[0], s}), m.g.map(Op::Mul, {n.children[1], s})}));
+    }
+  }
+}
+
+void factor(Match& m) {
+  if ((!m.map(Op::Add) && !m.map(Op::Sub)) || !is_float(m.i.elem)) return;
+  for (const ENode& a : m.g.nodes(m.arg(0))) {
+    if (m.g.info(a).kind != Kind::Map || m.g.info(a).op != Op::Mul) continue;
+    for (const ENode& b : m.g.nodes(m.arg(1))) {
+      if (m.g.info(b).kind != Kind::Map || m.g.info(b).op != Op::Mul) continue;
+      for (size_t k : {0, 1})
+        for (size_t l : {0, 1})
+          if (m.g.find(a.children[k]) == m.g.find(b.children[l]))
+            m.is(m.g.map(Op::Mul, {m.g.map(m.i.op, {a.children[1 - k], b.children[1 - l]}), a.children[k]}));
+    }
+  }
+}
+
+// (a op b) op d = a op (b op d) where the inner operation is less work: fewer lanes, or outside a loop.
+void reassociate(Match& m, nautilus::Op op) {
+  if (!m.map(op) || !is_float(m.i.elem)) return;
+  for (size_t k : {0, 1}) {
+    const ClassId d = m.arg(k);
+    if (m.g.find(m.arg(1 - k)) == m.g.find(d)) continue;
+    for (const ENode& n : m.g.nodes(m.arg(1 - k))) {
+      if (m.g.info(n).kind != Kind::Map || m.g.info(n).op != op) continue;
+      for (size_t l : {0, 1})
+        if (m.weight(n.children[l], d) < m.weight())
+          m.is(m.g.map(op, {n.children[1 - l], m.g.map(op, {n.children[l], d})}));
+    }
+  }
+}
+void reassociate_product(Match& m) { reassociate(m, Op::Mul); }
+void reassociate_sum(Match& m) {
+  reassociate(m, Op::Add);
+  if (!m.map(Op::Sub) || !is_float(m.i.elem)) return;
+  const ClassId d = m.arg(1);
+  for (const ENode& n : m.g.nodes(m.arg(0))) {
+    const NodeInfo& i = m.g.info(n);
+    if (i.kind != Kind::Map || (i.op != Op::Add && i.op != Op::Sub)) continue;
+    if (m.weight(n.children[1], d) < m.weight())  // (a + b) - d = a + (b - d), (a - b) - d = a - (b + d)
+      m.is(m.g.map(i.op, {n.children[0], m.g.map(i.op == Op::Add ? Op::Sub : Op::Add, {n.children[1], d})}));
+    if (i.op == Op::Add && m.weight(n.children[0], d) < m.weight())
+      m.is(m.g.map(Op::Add, {n.children[1], m.g.map(Op::Sub, {n.children[0], d})}));
+  }
+}
+
+// Not a change of the program: a product used by one sum is written back as the two operations.
+void multiply_add(Match& m) {
+  if ((!m.map(Op::Add) && !m.map(Op::Sub)) || !is_float(m.i.elem)) return;
+  for (size_t k : {0, 1})
+    if (const ENode* p = m.g.node_of(m.arg(k), Op::Mul))
+      m.is(m.g.fma(m.map(Op::Add) ? 0 : k == 0 ? 1 : 2, p->children[0], p->children[1], m.arg(1 - k)));
+}
+
+// A constant factor moves through max and min (which swap if it is negative), and is dropped on both sides of a
+// comparison; a constant operand is divided by it.
+void through_extremum(Match& m) {
+  const bool extremum = m.map(Op::Max) || m.map(Op::Min);
+  if (extremum && is_float(m.i.elem)) {
+    const Op other = m.map(Op::Max) ? Op::Min : Op::Max;
+    for (size_t k : {0, 1})
+      for (const Scaled& a : scaled_forms(m.g, m.arg(k))) {
+        const Op op = a.c > 0 ? m.i.op : other;
+        if (auto c = m.constant(m.arg(1 - k)))
+          m.is(scale(m.g, m.g.map(op, {a.y, m.g.constant_class(tidy(*c / a.c), m.elem(m.arg(1 - k)))}), a.c, a.type));
+        if (k == 0)
+          for (const Scaled& b : scaled_forms(m.g, m.arg(1)))
+            if (a.c == b.c) m.is(scale(m.g, m.g.map(op, {a.y, b.y}), a.c, a.type));
+      }
+  }
+  if (m.map(Op::Mul) && is_float(m.i.elem))
+    for (size_t k : {0, 1}) {
+      const auto c = m.constant(m.arg(k));
+      if (!c || !(*c > 0) || !std::isfinite(*c)) continue;
+      for (const ENode& n : m.g.nodes(m.arg(1 - k)))
+        if (m.g.info(n).kind == Kind::Map && (m.g.info(n).op == Op::Max || m.g.info(n).op == Op::Min))
+          m.is(m.g.map(m.g.info(n).op, {m.g.map(Op::Mul, {n.children[0], m.arg(k)}), m.g.map(Op::Mul, {n.children[1], m.arg(k)})}));
+    }
+  if (m.map(Op::Eq) || m.map(Op::Ne) || m.map(Op::Lt) || m.map(Op::Le))
+    for (const Scaled& a : scaled_forms(m.g, m.arg(0)))
+      for (const Scaled& b : scaled_forms(m.g, m.arg(1)))
+        if (a.c == b.c && (a.c > 0 || m.map(Op::Eq) || m.map(Op::Ne))) m.is(m.g.map(m.i.op, {a.y, b.y}));
+}
+
+// mask(x*c, v) = mask(x, v/c)*c for v zero or infinite; select(p, a*c, b*c) = select(p, a, b)*c.
+void through_choice(Match& m) {
+  if (!is_float(m.i.elem)) return;
+  if (m.i.kind == Kind::Mask) {
+    const auto v = m.constant(m.arg(1));
+    for (const Scaled& a : scaled_forms(m.g, m.arg(0))) {
+      if (v && (*v == 0 || std::isinf(*v)) && m.elem(a.y) == m.i.elem)
+        m.is(scale(m.g, m.g.mask_like(m.n, a.y, m.g.constant_class(*v / a.c, m.i.elem)), a.c, a.type));
+      for (const Scaled& b : scaled_forms(m.g, m.arg(1)))
+        if (a.c == b.c && m.elem(a.y) == m.elem(b.y)) m.is(scale(m.g, m.g.mask_like(m.n, a.y, b.y), a.c, a.type));
+    }
+  }
+  if (m.map(Op::Select))
+    for (const Scaled& a : scaled_forms(m.g, m.arg(1)))
+      for (const Scaled& b : scaled_forms(m.g, m.arg(2)))
+        if (a.c == b.c) m.is(scale(m.g, m.g.map(Op::Select, {m.arg(0), a.y, b.y}), a.c, a.type));
+}
+
+}  // namespace
+
+void add_linear_rules(RuleList& out) {
+  const auto r = NumericTag::Reassociates;
+  out.push_back({{"combine-scales", "(x*a)*b = x*(a*b) for constants", r, ""}, combine_scales});
+  out.push_back({{"distribute-scale", "(a + b)*s = a*s + b*s where s is a constant or has fewer lanes", r, ""}, distribute});
+  out.push_back({{"factor-scale", "a*s + b*s = (a + b)*s", r, ""}, factor});
+  out.push_back({{"reassociate-product", "(a*b)*d = a*(b*d) where that is less work", r, ""}, reassociate_product});
+  out.push_back({{"reassociate-sum", "(a + b) + d = a + (b + d) where that is less work", r, ""}, reassociate_sum});
+  out.push_back({{"multiply-add", "a product and the sum that uses it count as one operation (the program is unchanged)",
+                  NumericTag::Exact, ""}, multiply_add});
+  out.push_back({{"scale-through-extremum", "max(a*c, b*c) = max(a, b)*c and a*c < b*c = a < b for constant c > 0; min and max swap for c < 0", r, ""},
+                 through_extremum});
+  out.push_back({{"scale-through-choice", "mask(x*c, 0) = mask(x, 0)*c, select(p, a*c, b*c) = select(p, a, b)*c", r, ""}, through_choice});
+}
+
+}  // namespace nautilus::tile::rw
