@@ -1,6 +1,4 @@
 // The registry of rules, and saturation.
-#include <cmath>
-
 #include "compiler/tile/rewrite_rules.h"
 
 namespace nautilus::tile {
@@ -52,13 +50,6 @@ bool enabled(const RuleInfo& r, Numerics n) {
     case poly::NumericTag::Approximates: return n == Numerics::Fast;
   }
   return false;
-}
-
-double tidy(double v) {
-  if (v == 0 || !std::isfinite(v)) return v;
-  int e = 0;
-  const double m = std::frexp(v, &e);
-  return std::ldexp(std::nearbyint(std::ldexp(m, 50)), e - 50);
 }
 
 double Match::weight(ClassId a, ClassId b) const {

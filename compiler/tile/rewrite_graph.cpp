@@ -1,6 +1,7 @@
 #include "compiler/tile/rewrite_graph.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/tile/text.h"
 
@@ -148,7 +149,18 @@ ClassId Graph::constant_class(double v, Type t) {
   i.elem = t;
   i.value = v;
   std::string key = "const " + std::string(type_name(t)) + " " + number_text(v);
-  return add(symbol(key, i), {});
+  const size_t before = infos_.size();
+  const ClassId c = add(symbol(key, i), {});
+  if (infos_.size() > before) constants_.emplace_back(v, t, c);
+  return c;
+}
+
+ClassId Graph::derived_constant(double v, Type t) {
+  constexpr double kRounding = 1e-14;
+  if (std::abs(v - 1) < kRounding) return constant_class(1, t);
+  for (const auto& [u, type, c] : constants_)
+    if (type == t && std::abs(u - v) < kRounding * std::abs(v)) return c;
+  return constant_class(v, t);
 }
 
 ClassId Graph::map(nautilus::Op op, std::vector<ClassId> children) {

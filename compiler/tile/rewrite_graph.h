@@ -132,6 +132,9 @@ class Graph {
   int rule = -1;  // recorded with every node that is new
   ClassId add(Symbol s, std::vector<ClassId> children);
   ClassId constant_class(double v, Type t);
+  // A constant that rules computed: 1 and constants that are there already stand for what differs from them by
+  // rounding only, so that equal products of different order are one constant.
+  ClassId derived_constant(double v, Type t);
   ClassId map(nautilus::Op op, std::vector<ClassId> children);
   ClassId fma(int form, ClassId a, ClassId b, ClassId c);
   ClassId cast(ClassId a, Type t);
@@ -156,6 +159,7 @@ class Graph {
   std::map<int, Symbol> map_keys_;
   std::vector<ClassInfo> classes_;
   std::vector<Axis> axes_;
+  std::vector<std::tuple<double, Type, ClassId>> constants_;
   std::vector<std::pair<ENode, int>> made_by_;
   bool too_many_axes_ = false;
   bool join(ClassInfo& into, const ClassInfo& from) const;

@@ -79,7 +79,7 @@ class LoopChanger {
       f = g_.find(f);
       if (auto k = g_.constant(f)) {
         if (*k == 0 || !std::isfinite(*k) || std::abs(*k) == 1 || !inverse) return;
-        const ClassId c = g_.constant_class(tidy(1 / *k), g_.at(v.arg).elem);
+        const ClassId c = g_.derived_constant(1 / *k, g_.at(v.arg).elem);
         offer({c, c, c, c, false, true});
         return;
       }
@@ -132,7 +132,7 @@ class LoopChanger {
 
   // x from z, given the factor's value then. Where a divisor may be 0, nothing was added yet and x is z.
   ClassId back(ClassId z, ClassId f, const Candidate& c) {
-    if (c.constant) return g_.map(Op::Mul, {z, g_.constant_class(tidy(1 / *g_.constant(f)), g_.at(z).elem)});
+    if (c.constant) return g_.map(Op::Mul, {z, g_.derived_constant(1 / *g_.constant(f), g_.at(z).elem)});
     if (c.inverse) return g_.map(Op::Mul, {z, f});
     const ClassId zero = g_.constant_class(0, g_.at(f).elem);
     return g_.map(Op::Select, {g_.map(Op::Eq, {f, zero}), z, g_.map(Op::Div, {z, f})});
@@ -143,7 +143,7 @@ class LoopChanger {
     if (g_.is(v.init, 0)) return v.init;
     const auto f = g_.constant(c.entry);
     if (f && *f != 0 && std::isfinite(*f)) {
-      const ClassId s = g_.constant_class(tidy(c.inverse ? 1 / *f : *f), g_.at(v.arg).elem);
+      const ClassId s = g_.derived_constant(c.inverse ? 1 / *f : *f, g_.at(v.arg).elem);
       return g_.map(Op::Mul, {v.init, s});
     }
     // The initial value is the result of an earlier loop that was changed in the same way.

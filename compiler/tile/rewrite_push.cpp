@@ -64,7 +64,7 @@ std::optional<ClassId> Pusher::push_constant(ClassId v, Factor now) {
   if (k == 0) return v;
   const auto c = g_.constant(now.f);
   if (!c || now.inverse) return std::nullopt;
-  return g_.constant_class(tidy(k * *c), g_.at(v).elem);
+  return g_.derived_constant(k * *c, g_.at(v).elem);
 }
 
 std::optional<ClassId> Pusher::push_node(ClassId, const ENode& n, Factor now, bool assumed) {

@@ -42,10 +42,6 @@ const RuleList& all_rules();
 int rule_index(std::string_view name);
 bool enabled(const RuleInfo& r, Numerics n);
 
-// A constant as products of constants are kept: in double precision, less the last bits so that equal products
-// of different order are one constant.
-double tidy(double v);
-
 // An equality that a rule found between a node and something that was there before.
 struct Fact {
   ClassId c;

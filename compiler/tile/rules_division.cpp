@@ -23,7 +23,7 @@ void by_power_of_two(Match& m) {
 void by_constant(Match& m) {
   if (!m.map(Op::Div)) return;
   if (auto c = m.constant(m.arg(1)); c && std::isfinite(*c) && std::isfinite(1 / *c) && !power_of_two(*c))
-    m.is(m.g.map(Op::Mul, {m.arg(0), m.g.constant_class(tidy(1 / *c), m.i.elem)}));
+    m.is(m.g.map(Op::Mul, {m.arg(0), m.g.derived_constant(1 / *c, m.i.elem)}));
 }
 
 void reciprocal(Match& m) {

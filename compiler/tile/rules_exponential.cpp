@@ -10,9 +10,9 @@ using poly::NumericTag;
 
 void base_two(Match& m) {
   if (m.map(Op::Exp))
-    m.is(m.g.map(Op::Exp2, {m.g.map(Op::Mul, {m.arg(0), m.g.constant_class(tidy(std::numbers::log2e), m.i.elem)})}));
+    m.is(m.g.map(Op::Exp2, {m.g.map(Op::Mul, {m.arg(0), m.g.derived_constant(std::numbers::log2e, m.i.elem)})}));
   if (m.map(Op::Log))
-    m.is(m.g.map(Op::Mul, {m.g.map(Op::Log2, {m.arg(0)}), m.g.constant_class(tidy(std::numbers::ln2), m.i.elem)}));
+    m.is(m.g.map(Op::Mul, {m.g.map(Op::Log2, {m.arg(0)}), m.g.derived_constant(std::numbers::ln2, m.i.elem)}));
 }
 
 void products(Match& m) {

@@ -29,7 +29,7 @@ void fold_constants(Match& m) {
   }
   if (m.i.kind == Kind::Map) {
     const double v = apply_op(m.i.op, a, m.i.elem);
-    m.is(m.g.constant_class(strict ? round_to_type(v, m.i.elem) : tidy(v), m.i.elem));
+    m.is(strict ? m.g.constant_class(round_to_type(v, m.i.elem), m.i.elem) : m.g.derived_constant(v, m.i.elem));
   } else if (m.i.kind == Kind::Cast) {
     // A narrowing cast of a float is folded only where it changes nothing.
     const double v = round_to_type(a[0], m.i.elem);

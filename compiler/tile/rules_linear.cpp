@@ -26,14 +26,14 @@ std::vector<Scaled> scaled_forms(const Graph& g, ClassId x) {
   return out;
 }
 
-ClassId scale(Graph& g, ClassId y, double c, Type t) { return g.map(Op::Mul, {y, g.constant_class(tidy(c), t)}); }
+ClassId scale(Graph& g, ClassId y, double c, Type t) { return g.map(Op::Mul, {y, g.derived_constant(c, t)}); }
 
 void combine_scales(Match& m) {
   if (!m.map(Op::Mul) || !is_float(m.i.elem)) return;
   for (size_t k : {0, 1})
     if (auto c = m.constant(m.arg(k)))
       for (const Scaled& s : scaled_forms(m.g, m.arg(1 - k))) {
-        const double product = tidy(s.c * *c);
+        const double product = s.c * *c;
         if (std::abs(product - 1) < 1e-14) m.is(s.y);
         else if (product != 0 && std::isfinite(product)) m.is(scale(m.g, s.y, product, m.elem(m.arg(k))));
       }
@@ -114,7 +114,7 @@ void through_extremum(Match& m) {
       for (const Scaled& a : scaled_forms(m.g, m.arg(k))) {
         const Op op = a.c > 0 ? m.i.op : other;
         if (auto c = m.constant(m.arg(1 - k)))
-          m.is(scale(m.g, m.g.map(op, {a.y, m.g.constant_class(tidy(*c / a.c), m.elem(m.arg(1 - k)))}), a.c, a.type));
+          m.is(scale(m.g, m.g.map(op, {a.y, m.g.derived_constant(*c / a.c, m.elem(m.arg(1 - k)))}), a.c, a.type));
         if (k == 0)
           for (const Scaled& b : scaled_forms(m.g, m.arg(1)))
             if (a.c == b.c) m.is(scale(m.g, m.g.map(op, {a.y, b.y}), a.c, a.type));

@@ -160,7 +160,7 @@ void check(const Shape& s) {
         expect_close(outputs(m, in, false), outputs(w, in, false), 1e-12, "exact arithmetic");
         expect_close(outputs(m, in), outputs(w, in), 4e-3, "rounded");
       }
-      expect_close({{"O", reference(s, in)}}, outputs(w, in, false), 1e-9, "reference");
+      expect_close({{"O", reference(s, in)}}, outputs(w, in, false), numerics == Numerics::Strict ? 1e-6 : 1e-9, "reference");
     }
     if (numerics == Numerics::Strict) continue;
     const Region& body = w.kernels[0].body;
@@ -168,7 +168,8 @@ void check(const Shape& s) {
     EXPECT_FALSE(in_a_loop(body, Op::Recip));
     EXPECT_EQ(count(body, Code::Map, Op::Exp), 0);
     EXPECT_GT(count(body, Code::Dot), 1);
-    // The query tile is loaded before the loop.
+    // The query tile is loaded before a loop of more than one iteration.
+    if (s.keys <= s.bj) continue;
     int loads = 0;
     for (const Instr& i : body.body) loads += i.code == Code::Load && i.tensor == "Q";
     EXPECT_EQ(loads, 1);
