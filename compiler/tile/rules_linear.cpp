@@ -72,11 +72,11 @@ void reassociate(Match& m, nautilus::Op op) {
   if (!m.map(op) || !is_float(m.i.elem)) return;
   for (size_t k : {0, 1}) {
     const ClassId d = m.arg(k);
-    if (m.g.find(m.arg(1 - k)) == m.g.find(d)) continue;
+    if (m.g.find(m.arg(1 - k)) == m.g.find(d) || m.constant(m.arg(1 - k))) continue;
     for (const ENode& n : m.g.nodes(m.arg(1 - k))) {
       if (m.g.info(n).kind != Kind::Map || m.g.info(n).op != op) continue;
       for (size_t l : {0, 1})
-        if (m.weight(n.children[l], d) < m.weight())
+        if (m.weight(n.children[l], d) < m.weight() && !(m.constant(d) && m.constant(n.children[l])))
           m.is(m.g.map(op, {n.children[1 - l], m.g.map(op, {n.children[l], d})}));
     }
   }
@@ -100,8 +100,9 @@ void reassociate_sum(Match& m) {
 void multiply_add(Match& m) {
   if ((!m.map(Op::Add) && !m.map(Op::Sub)) || !is_float(m.i.elem)) return;
   for (size_t k : {0, 1})
-    if (const ENode* p = m.g.node_of(m.arg(k), Op::Mul))
-      m.is(m.g.fma(m.map(Op::Add) ? 0 : k == 0 ? 1 : 2, p->children[0], p->children[1], m.arg(1 - k)));
+    for (const ENode& p : m.g.nodes(m.arg(k)))
+      if (m.g.info(p).kind == Kind::Map && m.g.info(p).op == Op::Mul)
+        m.is(m.g.fma(m.map(Op::Add) ? 0 : k == 0 ? 1 : 2, p.children[0], p.children[1], m.arg(1 - k)));
 }
 
 // A constant factor moves through max and min (which swap if it is negative), and is dropped on both sides of a
