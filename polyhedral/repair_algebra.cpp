@@ -2,6 +2,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <unordered_map>
 
 #include "polyhedral/egraph.h"
 #include "polyhedral/repair_internal.h"
@@ -250,8 +252,44 @@ constexpr egraph::Limits kLimits{.iterations = 10, .nodes = 2500};
 
 }  // namespace
 
-Proof prove_equal(const Expr& a, const Expr& b, const Ranges& ranges) {
-  if (a == b) return {true, "identity"};
+namespace {
+
+// Answers by question; one question is asked for many candidate schedules.
+template <class Answer>
+class Memo {
+ public:
+  template <class Compute>
+  Answer get(const std::string& question, Compute&& compute) {
+    {
+      std::lock_guard lock(mutex_);
+      if (auto it = known_.find(question); it != known_.end()) return it->second;
+    }
+    Answer a = compute();
+    std::lock_guard lock(mutex_);
+    if (known_.size() >= 8192) known_.clear();
+    known_.emplace(question, a);
+    return a;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, Answer> known_;
+};
+
+// The expression with the facts about what is in it.
+std::string question(const Expr& e, const Ranges& ranges) {
+  std::string q = to_string(e);
+  visit(e, [&](const Expr& x) {
+    if (x->op != Op::Var && x->op != Op::Param) return;
+    const auto it = ranges.find(x->op == Op::Param ? "@" + x->name : x->name);
+    if (it == ranges.end()) return;
+    const ValueRange& r = it->second;
+    q += "|" + it->first + constant_symbol(r.lo) + constant_symbol(r.hi) + (r.excludes_zero ? "!" : "");
+  });
+  return q;
+}
+
+Proof prove(const Expr& a, const Expr& b, const Ranges& ranges) {
   if (auto point = refute_equal(a, b, ranges, 200, 1)) return {false, *point};
   Algebra algebra(ranges);
   const ClassId ca = algebra.add(a), cb = algebra.add(b);
@@ -263,7 +301,7 @@ Proof prove_equal(const Expr& a, const Expr& b, const Ranges& ranges) {
   return {true, "e-graph, " + std::to_string(steps) + " steps"};
 }
 
-std::optional<Expr> rewrite_without(const Expr& e, const std::set<std::string>& forbidden, const Ranges& ranges) {
+std::optional<Expr> rewrite(const Expr& e, const std::set<std::string>& forbidden, const Ranges& ranges) {
   Algebra algebra(ranges);
   const ClassId c = algebra.add(e);
   egraph::saturate(algebra.graph, algebra.rules(), kLimits);
@@ -277,6 +315,21 @@ std::optional<Expr> rewrite_without(const Expr& e, const std::set<std::string>& 
   });
   if (!std::isfinite(x.cost(c))) return std::nullopt;
   return simplify(algebra.read_back(x, c));
+}
+
+}  // namespace
+
+Proof prove_equal(const Expr& a, const Expr& b, const Ranges& ranges) {
+  static auto& memo = *new Memo<Proof>;
+  if (a == b) return {true, "identity"};
+  return memo.get(question(a, ranges) + " = " + question(b, ranges), [&] { return prove(a, b, ranges); });
+}
+
+std::optional<Expr> rewrite_without(const Expr& e, const std::set<std::string>& forbidden, const Ranges& ranges) {
+  static auto& memo = *new Memo<std::optional<Expr>>;
+  std::string q = question(e, ranges) + " without";
+  for (const std::string& f : forbidden) q += " " + f;
+  return memo.get(q, [&] { return rewrite(e, forbidden, ranges); });
 }
 
 }  // namespace nautilus::poly::algebra

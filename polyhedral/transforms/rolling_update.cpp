@@ -37,7 +37,8 @@ struct Reader {
 
 class RollingUpdate {
  public:
-  RollingUpdate(const Schedule& s, const nlohmann::json& params) : before_(s), w_(s), params_(params) {}
+  RollingUpdate(const Schedule& s, const DependenceSet& deps, const nlohmann::json& params)
+      : before_(s), deps_(deps), w_(s), params_(params) {}
 
   Outcome run() {
     const Expected<const Node*> n = edit::node_param(w_, params_, "node", NodeKind::Sequence, "rolling_update");
@@ -63,6 +64,8 @@ class RollingUpdate {
 
  private:
   const Schedule& before_;
+  const DependenceSet& deps_;
+  DependenceSet own_deps_;                 // of the changed program
   Schedule w_;
   const nlohmann::json& params_;
   NodeId sequence_ = 0, band_ = 0;
@@ -168,11 +171,20 @@ class RollingUpdate {
     w_ = replace(w_, sequence_, with_children(*seq, std::move(all)));
   }
 
+  // The given dependences while the program is the one they belong to.
+  Expected<const DependenceSet*> current_deps() {
+    if (w_.program == before_.program) return &deps_;
+    Expected<DependenceSet> fresh = dependences(program());
+    if (!fresh) return fresh.error();
+    own_deps_ = std::move(*fresh);
+    return &own_deps_;
+  }
+
   // --- what plain fusion breaks -----------------------------------------------------------------------
   std::optional<Outcome> find_readers() {
-    const Expected<DependenceSet> deps = dependences(program());
+    const Expected<const DependenceSet*> deps = current_deps();
     if (!deps) return unknown(deps.error());
-    const auto broken = violations(w_, *deps);
+    const auto broken = violations(w_, **deps);
     if (!broken) return unknown(broken.error());
     for (const Violation& v : *broken) {
       if (v.paid_by >= 0) continue;
@@ -296,7 +308,7 @@ class RollingUpdate {
 
   // New statements go into the tree next to the accumulator they belong to: a running count to its source.
   void accept(const RepairResult& r) {
-    w_.program = with_auxiliaries(program(), r);
+    if (!r.auxiliary.empty() || !r.replaced.empty()) w_.program = with_auxiliaries(program(), r);
     for (auto s = r.auxiliary.rbegin(); s != r.auxiliary.rend(); ++s) {
       std::string like = r.repair.targets[0];
       if (in(r.repair.sources, s->name))
@@ -353,10 +365,10 @@ class RollingUpdate {
   }
 
   Outcome judged() {
-    const Expected<DependenceSet> deps = dependences(program());
+    const Expected<const DependenceSet*> deps = current_deps();
     if (!deps) return unknown(deps.error());
     Outcome o;
-    o.verdict = check(w_, *deps);
+    o.verdict = check(w_, **deps);
     if (o.verdict.kind == VerdictKind::Legal || o.verdict.kind == VerdictKind::Repairable) {
       if (witness_) o.verdict.witness = witness_;
       o.schedule = w_;
@@ -369,8 +381,8 @@ class RollingUpdate {
 
 }  // namespace
 
-Outcome rolling_update(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
-  auto out = with_quota(s.program->context->get(), 4 * kDefaultQuota, [&] { return RollingUpdate(s, params).run(); });
+Outcome rolling_update(const Schedule& s, const DependenceSet& deps, const nlohmann::json& params) {
+  auto out = with_quota(s.program->context->get(), 4 * kDefaultQuota, [&] { return RollingUpdate(s, deps, params).run(); });
   if (out) return *out;
   Outcome o;
   o.verdict.why = out.error().why;
