@@ -16,6 +16,7 @@
 #include "polyhedral/transforms/sink.h"
 #include "polyhedral/transforms/skew.h"
 #include "polyhedral/transforms/split.h"
+#include "polyhedral/transforms/split_k.h"
 #include "polyhedral/transforms/tile.h"
 #include "polyhedral/transforms/unroll.h"
 
@@ -24,7 +25,7 @@ namespace nautilus::poly {
 const std::vector<TransformInfo>& transforms() {
   static const std::vector<TransformInfo> all = {
       info_tile(),  info_split(),   info_interchange(), info_fuse(),      info_distribute(), info_shift(),     info_skew(),
-      info_reverse(), info_sink(), info_recompute(), info_rolling_update(), info_partition(), info_map(), info_set_scope(), info_unroll(),
+      info_reverse(), info_sink(), info_recompute(), info_rolling_update(), info_split_k(), info_partition(), info_map(), info_set_scope(), info_unroll(),
   };
   return all;
 }

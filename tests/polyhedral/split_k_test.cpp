@@ -1,0 +1,141 @@
+// split_k: partial and combined reductions compute what the original program does; refusals.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "tests/polyhedral/repair_run.h"
+#include "tests/polyhedral/transform_helpers.h"
+
+namespace nautilus::poly {
+namespace {
+
+using namespace testing_programs;
+
+std::vector<double> values(size_t n, uint64_t seed, double mean = 0, double sigma = 1) {
+  std::mt19937_64 rng(seed);
+  std::normal_distribution<double> d(mean, sigma);
+  std::vector<double> v(n);
+  for (double& x : v) x = double(float(d(rng)));
+  return v;
+}
+
+ProgramPtr bound(ProgramPtr p, const Sizes& sizes) { return std::make_shared<const Program>(*bind_sizes(*p, sizes)); }
+
+std::string words(const Outcome& o) {
+  return o.refusal ? o.refusal->text() : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
+}
+
+void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs, double tolerance = 1e-9) {
+  const auto want = interpret(*t.program, sizes, inputs);
+  ASSERT_TRUE(want) << want.error().text();
+  RepairRun run(t.s, sizes, inputs);
+  run.sizes_ = sizes;
+  const Buffers got = run.outputs();
+  for (const auto& [name, v] : *want)
+    for (size_t i = 0; i < v.size(); ++i)
+      ASSERT_NEAR(got.at(name)[i], v[i], tolerance * (1 + std::abs(v[i]))) << name << " element " << i;
+}
+
+ProgramPtr moments(ContextPtr ctx) {
+  Builder b(ctx, "moments", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"});
+  for (const char* t : {"s", "mean", "v"}) b.tensor(t, TensorKind::Temp, {"M"});
+  b.tensor("y", TensorKind::Output, {"M"});
+  b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"v", "i"}, {"mean", "i"}}, rd(0) + rd(1));
+  return b.done();
+}
+
+}  // namespace
+
+TEST(SplitK, MatrixProduct) {
+  for (int64_t k : {2, 7, 16}) {
+    const Sizes sizes{{"M", 3}, {"N", 2}, {"K", k}};
+    Session t(bound(matmul(make_context()), sizes));
+    const Outcome o = t.apply("split_k", {{"node", t.root()}, {"axis", "k"}, {"parts", 4}});
+    ASSERT_TRUE(o.accepted()) << words(o);
+    EXPECT_EQ(o.verdict.kind, VerdictKind::Legal);
+    EXPECT_FALSE(validate(*t.s.program)) << validate(*t.s.program)->text();
+    EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+    const size_t n = static_cast<size_t>(k);
+    expect_same(t, sizes, {{"A", values(3 * n, 1)}, {"B", values(2 * n, 2)}});
+  }
+}
+
+TEST(SplitK, AttentionThenFusedInEveryPart) {
+  const Sizes sizes{{"H", 2}, {"N", 7}, {"D", 3}};
+  const Buffers in{{"Q", values(42, 1, 0, 3)}, {"K", values(42, 2, 0, 3)}, {"V", values(42, 3)}};
+  for (bool causal : {false, true}) {
+    Session t(bound(attention(make_context(), causal), sizes));
+    const Outcome o = t.apply("split_k", {{"node", t.root()}, {"axis", "j"}, {"parts", 3}});
+    ASSERT_TRUE(o.accepted()) << words(o);
+    EXPECT_EQ(o.verdict.kind, VerdictKind::Repairable);
+    EXPECT_EQ(o.verdict.repairs.size(), 2u);
+    EXPECT_FALSE(validate(*t.s.program)) << validate(*t.s.program)->text();
+    EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+    expect_same(t, sizes, in);  // causal: most parts of the first rows are empty
+    // The partial loops m, P, l, O are neighbours: fused at [p, h, i, j] by rolling update.
+    size_t first = 0, last = 0;
+    for (size_t k = 0; k < t.s.root->children.size(); ++k) {
+      if (t.s.root->children[k]->parts.count("S_m_part")) first = k;
+      if (t.s.root->children[k]->parts.count("S_Oa_part")) last = k;
+    }
+    EXPECT_EQ(last - first, 3u) << to_text(t.s);
+    t.deps = *dependences(*t.s.program);
+    const Outcome f = t.apply("rolling_update", {{"node", t.root()}, {"first", first}, {"last", last}, {"depth", 4}});
+    ASSERT_TRUE(f.accepted()) << words(f);
+    EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+    expect_same(t, sizes, in);
+  }
+}
+
+TEST(SplitK, FamiliesOfAccumulators) {
+  for (int64_t n : {5, 8}) {
+    const Sizes sizes{{"M", 2}, {"N", n}};
+    Session t(bound(moments(make_context()), sizes));
+    const Outcome o = t.apply("split_k", {{"node", t.root()}, {"axis", "j"}, {"parts", 3}});
+    ASSERT_TRUE(o.accepted()) << words(o);
+    EXPECT_FALSE(validate(*t.s.program)) << validate(*t.s.program)->text();
+    EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << to_text(t.s);
+    expect_same(t, sizes, {{"x", values(static_cast<size_t>(2 * n), 4, 20)}});
+  }
+}
+
+TEST(SplitK, PartsAreMultiples) {
+  const Sizes sizes{{"M", 2}, {"N", 2}, {"K", 20}};
+  Session t(bound(matmul(make_context()), sizes));
+  t.must("split_k", {{"node", t.root()}, {"axis", "k"}, {"parts", 3}, {"multiple", 8}});
+  const Tensor* part = t.s.program->tensor("C_part");
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->rank(), 3u);
+  expect_same(t, sizes, {{"A", values(40, 1)}, {"B", values(40, 2)}});
+}
+
+TEST(SplitK, Refusals) {
+  Session free(matmul(make_context()));
+  EXPECT_NE(words(free.apply("split_k", {{"node", free.root()}, {"axis", "k"}, {"parts", 2}})).find("not bound"), std::string::npos);
+  const Sizes sizes{{"M", 3}, {"N", 2}, {"K", 6}};
+  Session t(bound(matmul(make_context()), sizes));
+  const auto why = [&](const json& p) { return words(t.apply("split_k", p)); };
+  EXPECT_NE(why({{"node", t.root()}, {"axis", "i"}, {"parts", 2}}).find("no reduction"), std::string::npos);
+  EXPECT_NE(why({{"node", t.root()}, {"axis", "zz"}, {"parts", 2}}).find("no reduction"), std::string::npos);
+  EXPECT_NE(why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"multiple", 64}}).find("fit one part"), std::string::npos);
+  EXPECT_NE(why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"numerics", "strict"}}).find("strict"), std::string::npos);
+  EXPECT_TRUE(t.apply("split_k", {{"node", 4711}, {"axis", "k"}, {"parts", 2}}).refusal);
+  // A chain that has no correction.
+  Builder b(make_context(), "sum", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("r", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Output, {"M"});
+  b.statement("r", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}}, rd(0) / rd(1), over(ReduceOp::Sum, {1}));
+  Session c(bound(b.done(), {{"M", 2}, {"N", 4}}));
+  const Outcome o = c.apply("split_k", {{"node", c.root()}, {"axis", "j"}, {"parts", 2}});
+  EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal);
+  EXPECT_NE(o.verdict.why.find("r can be zero"), std::string::npos) << words(o);
+}
+
+}  // namespace nautilus::poly
