@@ -103,7 +103,7 @@ class Draw {
 };
 
 struct Tally {
-  int programs = 0, accepted = 0, illegal = 0, unknown = 0, malformed = 0, executed = 0, witnesses = 0;
+  int programs = 0, accepted = 0, illegal = 0, unknown = 0, malformed = 0, executed = 0, witnesses = 0, rolling = 0;
   std::map<std::string, int> by_name;
 };
 
@@ -112,10 +112,11 @@ class Property {
   explicit Property(unsigned seed) : seed_(seed), r_(seed) {}
   Tally tally;
 
-  void run(int programs, int steps) {
+  void run(int programs, int steps, bool chains = false) {
     for (int k = 0; k < programs && !testing::Test::HasFailure(); ++k) {
-      text_ = random_programs::Generator(r_).text();
-      program(steps);
+      random_programs::Generator g(r_);
+      text_ = chains ? g.chain() : g.text();
+      program(steps, chains);
       ++tally.programs;
     }
   }
@@ -131,7 +132,7 @@ class Property {
     return "NAUTILUS_SEED=" + std::to_string(seed_) + "\n" + text_ + script + "asked: " + step + "\n" + to_text(s);
   }
 
-  void program(int steps) {
+  void program(int steps, bool chain) {
     const auto parsed = parse_naut(make_context(), text_, "random.naut");
     ASSERT_TRUE(parsed) << parsed.error().text() << "\n" << text_;
     const auto bad = validate(*parsed);
@@ -147,7 +148,7 @@ class Property {
     ASSERT_TRUE(deps) << deps.error().text();
     for (int k = 0; k < steps && !testing::Test::HasFailure(); ++k) {
       std::string step;
-      Outcome o = draw(s, *deps, step);
+      Outcome o = k == 0 && chain ? roll(s, *deps, step) : draw(s, *deps, step);
       if (o.refusal) {
         ++tally.malformed;
         continue;
@@ -158,6 +159,7 @@ class Property {
         continue;
       }
       ++tally.accepted;
+      if (!o.schedule->repairs.empty()) ++tally.rolling;
       ++tally.by_name[step.substr(0, step.find(' '))];
       if (o.schedule->program != s.program) {
         deps = dependences(*o.schedule->program);
@@ -169,6 +171,14 @@ class Property {
     }
     const Verification v = verify(s);
     EXPECT_TRUE(v.ok) << context(s, "verify: " + v.verdict.why);
+  }
+
+  // The chain fused at its reduced dimension.
+  Outcome roll(const Schedule& s, const DependenceSet& deps, std::string& step) {
+    const int last = static_cast<int>(s.root->children.size()) - 2;
+    const json params{{"node", s.root->id}, {"first", 0}, {"last", chance(r_, 80) ? last : 2}, {"depth", 2}};
+    step = "rolling_update " + params.dump();
+    return apply(s, deps, "rolling_update", params);
   }
 
   // One transform, with parameters drawn until the request is well-formed (or given up).
@@ -249,6 +259,15 @@ TEST_P(PropertyTest, AcceptedIsRightAndRefusedIsWrong) {
   for (const auto& [name, n] : t.by_name) std::cout << "  " << name << " " << n << "\n";
   EXPECT_GT(t.accepted, 10);
   EXPECT_GT(t.illegal + t.malformed, 0);
+}
+TEST_P(PropertyTest, RollingUpdatesAreRight) {
+  if (!transform("rolling_update")) GTEST_SKIP() << "rolling_update is not registered";
+  Property p(GetParam());
+  p.run(4, 5, true);
+  std::cout << "seed " << GetParam() << ": " << p.tally.accepted << " accepted, " << p.tally.rolling << " with repairs, "
+            << p.tally.illegal << " illegal, " << p.tally.malformed << " malformed, " << p.tally.executed << " executed\n";
+  for (const auto& [name, n] : p.tally.by_name) std::cout << "  " << name << " " << n << "\n";
+  EXPECT_GT(p.tally.rolling, 0);
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, PropertyTest, testing::ValuesIn(seeds()));
 

@@ -23,6 +23,48 @@ class Generator {
  public:
   explicit Generator(Random& random) : r_(random) {}
 
+  // A reduction, a pointwise statement that reads its final value, one or two reductions of that, and what is left
+  // to do afterwards: candidates for rolling updates. Children 0 .. 2 (or 3) of the sequence form the chain.
+  std::string chain() {
+    const std::string extra = chance(r_, 40) ? " and r <= i" : chance(r_, 30) ? " and r < i" : "";
+    const std::string r_extent = extra.empty() && chance(r_, 50) ? "M" : "N";
+    const bool two = chance(r_, 40);
+    static const std::vector<std::pair<std::string, std::string>> kinds{
+        {"max", "exp($0 - $1)"}, {"max", "$0 - $1"}, {"min", "exp($1 - $0)"}, {"min", "$0 - $1"}, {"max", "exp(($0 - $1) * 0.5) * 2"}};
+    const auto& [op, form] = pick(r_, kinds);
+    static const std::vector<std::string> linear{"max", "min"};
+    const std::string second = form.find("exp") != std::string::npos ? (chance(r_, 70) ? "sum" : pick(r_, linear)) : pick(r_, linear);
+    auto statement = [&](const std::string& t, const std::string& dims, const std::string& bounds, const std::string& to,
+                         const std::vector<std::string>& reads, const std::string& tail) {
+      const std::string at = "S_" + t + "[" + dims + "]";
+      std::string out = "statement S_" + t + "(" + dims + ")\n  domain [N, M] -> { " + at + " : " + bounds + " }\n  write " + t + " { " + at + " -> " + t + to + " }\n";
+      for (const std::string& x : reads) out += "  read " + x.substr(0, x.find('[')) + " { " + at + " -> " + x + " }\n";
+      return out + tail;
+    };
+    auto tensor = [](const std::string& name, const std::string& kind, const std::vector<std::string>& extents) {
+      std::string out = "tensor " + name + " " + kind + " f32\n";
+      for (const std::string& e : extents) out += "  extent [N, M] -> { [(" + e + ")] }\n";
+      return out;
+    };
+    const std::string plane = "0 <= i < N and 0 <= r < " + r_extent + extra;
+    std::string out = "naut 1\nprogram chain\nsizes N M\nwhere [N, M] -> { : N >= 1 and M >= 1 }\n";
+    out += tensor("X", "input", {"N", r_extent}) + tensor("V", "input", {r_extent, "M"}) + tensor("m", "temp", {"N"}) +
+           tensor("p", "temp", {"N", r_extent}) + tensor("l", "temp", {"N"});
+    if (two) out += tensor("o", "temp", {"N", "M"});
+    out += tensor("y", "output", two ? std::vector<std::string>{"N", "M"} : std::vector<std::string>{"N"});
+    out += statement("m", "i, r", plane, "[i]", {"X[i, r]"}, "  expr $0\n  reduce " + op + " over 1\n");
+    out += statement("p", "i, r", plane, "[i, r]", {"X[i, r]", "m[i]"}, "  expr " + form + "\n");
+    out += statement("l", "i, r", plane, "[i]", {"p[i, r]"}, "  expr $0\n  reduce " + second + " over 1\n");
+    if (two) {
+      const std::string term = second == "sum" ? "$0 * $1" : "$0 + $1 * 0";
+      out += statement("o", "i, r, j", plane + " and 0 <= j < M", "[i, j]", {"p[i, r]", "V[r, j]"}, "  expr " + (second == "sum" ? term : "$0") + "\n  reduce " + second + " over 1\n");
+      out += statement("y", "i, j", "0 <= i < N and 0 <= j < M", "[i, j]", {"o[i, j]", "l[i]"}, "  expr $0 + $1\n");
+    } else {
+      out += statement("y", "i", "0 <= i < N", "[i]", {"l[i]"}, "  expr $0 * 2\n");
+    }
+    return out;
+  }
+
   // The text form of a program over sizes N, M >= 1.
   std::string text() {
     input("X", {"N", "M"});
