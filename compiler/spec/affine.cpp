@@ -11,13 +11,20 @@ constexpr int64_t kMaxConstant = int64_t{1} << 40;
 
 const char* compare_text(Apply op) {
   switch (op) {
-    case Apply::Lt: return " < ";
-    case Apply::Le: return " <= ";
-    case Apply::Gt: return " > ";
-    case Apply::Ge: return " >= ";
-    case Apply::Eq: return " = ";
-    case Apply::Ne: return " != ";
-    default: return nullptr;
+    case Apply::Lt:
+      return " < ";
+    case Apply::Le:
+      return " <= ";
+    case Apply::Gt:
+      return " > ";
+    case Apply::Ge:
+      return " >= ";
+    case Apply::Eq:
+      return " = ";
+    case Apply::Ne:
+      return " != ";
+    default:
+      return nullptr;
   }
 }
 
@@ -39,8 +46,12 @@ std::optional<int64_t> Lowering::const_int(const TermPtr& t) const {
   if (!b) return {};
   int64_t r = 0;
   switch (t->op) {
-    case Apply::Add: r = *a + *b; break;
-    case Apply::Sub: r = *a - *b; break;
+    case Apply::Add:
+      r = *a + *b;
+      break;
+    case Apply::Sub:
+      r = *a - *b;
+      break;
     case Apply::Mul:
       if (__builtin_mul_overflow(*a, *b, &r)) return {};
       break;
@@ -51,7 +62,8 @@ std::optional<int64_t> Lowering::const_int(const TermPtr& t) const {
       r = t->op == Apply::Div ? q : *a - q * *b;
       break;
     }
-    default: return {};
+    default:
+      return {};
   }
   if (r > kMaxConstant || r < -kMaxConstant) return {};
   return r;
@@ -61,20 +73,28 @@ std::optional<int64_t> Lowering::const_int(const TermPtr& t) const {
 std::optional<std::string> Lowering::affine(const Builder* b, const TermPtr& t) {
   if (auto c = const_int(t)) return std::to_string(*c);
   switch (t->kind) {
-    case TermKind::Bad: failed_ = true; return {};
+    case TermKind::Bad:
+      failed_ = true;
+      return {};
     case TermKind::Number:
       if (t->integer && !t->boolean) return error(t->loc, "this number is too large for an index");
       return error(t->loc, "an index must be an integer, not " + to_text(t));
-    case TermKind::Size: return t->name;
+    case TermKind::Size:
+      return t->name;
     case TermKind::Index:
-      if (!b) return error(t->loc, "index '" + t->name + "' cannot be used here: only sizes and numbers can");
+      if (!b)
+        return error(t->loc,
+                     "index '" + t->name + "' cannot be used here: only sizes and numbers can");
       if (!b->has_dim(t->name))
         return error(t->loc, "index '" + t->name + "' is used outside its reduction",
-                     {{t->loc, "it must stand on the left of the definition, or be run over by a reduction around this term: sum(" +
-                                   t->name + ", ...)"}});
+                     {{t->loc,
+                       "it must stand on the left of the definition, or be run over by a reduction "
+                       "around this term: sum(" +
+                           t->name + ", ...)"}});
       used_indices_.insert(t->name);
       return t->name;
-    case TermKind::Let: return affine(b, t->args[0]);
+    case TermKind::Let:
+      return affine(b, t->args[0]);
     case TermKind::Apply: {
       if (t->op > Apply::Neg) break;
       auto x = affine(b, t->args[0]);
@@ -89,20 +109,27 @@ std::optional<std::string> Lowering::affine(const Builder* b, const TermPtr& t) 
         if (cx) return "(" + std::to_string(*cx) + "*(" + *y + "))";
         if (cy) return "(" + std::to_string(*cy) + "*(" + *x + "))";
         return error(t->loc, "'" + to_text(t) + "' is not affine: it multiplies two symbols",
-                     {{t->loc, "give the tensor one dimension more instead of linearizing by hand; as a value write f32(" +
-                                   to_text(t->args[0]) + ") * f32(" + to_text(t->args[1]) + ")"}});
+                     {{t->loc,
+                       "give the tensor one dimension more instead of linearizing by hand; as a "
+                       "value write f32(" +
+                           to_text(t->args[0]) + ") * f32(" + to_text(t->args[1]) + ")"}});
       }
       if (!cy || *cy <= 0)
-        return error(t->args[1]->loc, std::string(t->op == Apply::Div ? "/" : "%") +
-                                          " in an index needs a positive constant on its right",
-                     {{t->loc, "use a number instead of '" + to_text(t->args[1]) + "', or one more dimension"}});
+        return error(t->args[1]->loc,
+                     std::string(t->op == Apply::Div ? "/" : "%") +
+                         " in an index needs a positive constant on its right",
+                     {{t->loc, "use a number instead of '" + to_text(t->args[1]) +
+                                   "', or one more dimension"}});
       return t->op == Apply::Div ? "floor((" + *x + ")/" + std::to_string(*cy) + ")"
                                  : "((" + *x + ") mod " + std::to_string(*cy) + ")";
     }
-    default: break;
+    default:
+      break;
   }
   return error(t->loc, "'" + to_text(t) + "' is not an affine expression of indices and sizes",
-               {{t->loc, "+, -, * and / and % by constants are allowed; an element of an integer tensor may index directly"}});
+               {{t->loc,
+                 "+, -, * and / and % by constants are allowed; an element of an integer tensor "
+                 "may index directly"}});
 }
 
 std::optional<std::string> Lowering::condition(const Builder* b, const TermPtr& t) {
@@ -125,14 +152,17 @@ std::optional<std::string> Lowering::condition(const Builder* b, const TermPtr& 
     }
     if (const char* op = compare_text(t->op)) {
       for (const TermPtr& a : t->args)
-        if (strip_lets(a)->kind == TermKind::Apply && strip_lets(a)->op >= Apply::Lt && strip_lets(a)->op <= Apply::Not)
-          return error(a->loc, "a comparison cannot be compared again", {{t->loc, "write a <= b && b <= c"}});
+        if (strip_lets(a)->kind == TermKind::Apply && strip_lets(a)->op >= Apply::Lt &&
+            strip_lets(a)->op <= Apply::Not)
+          return error(a->loc, "a comparison cannot be compared again",
+                       {{t->loc, "write a <= b && b <= c"}});
       auto x = affine(b, t->args[0]), y = affine(b, t->args[1]);
       if (!x || !y) return {};
       return "(" + *x + op + *y + ")";
     }
   }
-  return error(t->loc, "'" + to_text(t) + "' is not a condition", {{t->loc, "compare with < <= > >= == !="}});
+  return error(t->loc, "'" + to_text(t) + "' is not a condition",
+               {{t->loc, "compare with < <= > >= == !="}});
 }
 
 }  // namespace nautilus::spec

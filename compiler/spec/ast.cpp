@@ -33,7 +33,8 @@ const std::set<std::string>& free_of(const TermPtr& t, FreeMemo& memo) {
   return memo[t.get()] = std::move(out);
 }
 
-void visit_once(const TermPtr& t, const std::function<void(const TermPtr&)>& f, std::set<const Term*>& seen) {
+void visit_once(const TermPtr& t, const std::function<void(const TermPtr&)>& f,
+                std::set<const Term*>& seen) {
   if (!t || !seen.insert(t.get()).second) return;
   f(t);
   for (const TermPtr& a : t->args) visit_once(a, f, seen);
@@ -45,37 +46,68 @@ struct OpText {
 };
 OpText op_text(Apply op) {
   switch (op) {
-    case Apply::Add: return {" + ", 6};
-    case Apply::Sub: return {" - ", 6};
-    case Apply::Mul: return {" * ", 7};
-    case Apply::Div: return {" / ", 7};
-    case Apply::Mod: return {" % ", 7};
-    case Apply::Lt: return {" < ", 5};
-    case Apply::Le: return {" <= ", 5};
-    case Apply::Gt: return {" > ", 5};
-    case Apply::Ge: return {" >= ", 5};
-    case Apply::Eq: return {" == ", 4};
-    case Apply::Ne: return {" != ", 4};
-    case Apply::And: return {" && ", 3};
-    case Apply::Or: return {" || ", 2};
-    case Apply::Neg: return {"-", 8};
-    case Apply::Not: return {"!", 8};
-    case Apply::Select: return {"select", 0};
-    case Apply::Max: return {"max", 0};
-    case Apply::Min: return {"min", 0};
-    case Apply::Pow: return {"pow", 0};
-    case Apply::Abs: return {"abs", 0};
-    case Apply::Exp: return {"exp", 0};
-    case Apply::Exp2: return {"exp2", 0};
-    case Apply::Log: return {"log", 0};
-    case Apply::Log2: return {"log2", 0};
-    case Apply::Sqrt: return {"sqrt", 0};
-    case Apply::Rsqrt: return {"rsqrt", 0};
-    case Apply::Recip: return {"recip", 0};
-    case Apply::Tanh: return {"tanh", 0};
-    case Apply::Erf: return {"erf", 0};
-    case Apply::Sigmoid: return {"sigmoid", 0};
-    case Apply::Floor: return {"floor", 0};
+    case Apply::Add:
+      return {" + ", 6};
+    case Apply::Sub:
+      return {" - ", 6};
+    case Apply::Mul:
+      return {" * ", 7};
+    case Apply::Div:
+      return {" / ", 7};
+    case Apply::Mod:
+      return {" % ", 7};
+    case Apply::Lt:
+      return {" < ", 5};
+    case Apply::Le:
+      return {" <= ", 5};
+    case Apply::Gt:
+      return {" > ", 5};
+    case Apply::Ge:
+      return {" >= ", 5};
+    case Apply::Eq:
+      return {" == ", 4};
+    case Apply::Ne:
+      return {" != ", 4};
+    case Apply::And:
+      return {" && ", 3};
+    case Apply::Or:
+      return {" || ", 2};
+    case Apply::Neg:
+      return {"-", 8};
+    case Apply::Not:
+      return {"!", 8};
+    case Apply::Select:
+      return {"select", 0};
+    case Apply::Max:
+      return {"max", 0};
+    case Apply::Min:
+      return {"min", 0};
+    case Apply::Pow:
+      return {"pow", 0};
+    case Apply::Abs:
+      return {"abs", 0};
+    case Apply::Exp:
+      return {"exp", 0};
+    case Apply::Exp2:
+      return {"exp2", 0};
+    case Apply::Log:
+      return {"log", 0};
+    case Apply::Log2:
+      return {"log2", 0};
+    case Apply::Sqrt:
+      return {"sqrt", 0};
+    case Apply::Rsqrt:
+      return {"rsqrt", 0};
+    case Apply::Recip:
+      return {"recip", 0};
+    case Apply::Tanh:
+      return {"tanh", 0};
+    case Apply::Erf:
+      return {"erf", 0};
+    case Apply::Sigmoid:
+      return {"sigmoid", 0};
+    case Apply::Floor:
+      return {"floor", 0};
   }
   return {"?", 0};
 }
@@ -94,18 +126,24 @@ std::string print(const TermPtr& t, int outer, int depth) {
     }
     case TermKind::Size:
     case TermKind::Index:
-    case TermKind::Var: return t->name;
-    case TermKind::Element: return t->name + "(" + list(t->args, depth) + ")";
-    case TermKind::Let: return print(t->args[0], outer, depth);
-    case TermKind::Cast: return std::string(type_name(t->type)) + "(" + list(t->args, depth) + ")";
-    case TermKind::Where: return "where(" + list(t->args, depth) + ")";
+    case TermKind::Var:
+      return t->name;
+    case TermKind::Element:
+      return t->name + "(" + list(t->args, depth) + ")";
+    case TermKind::Let:
+      return print(t->args[0], outer, depth);
+    case TermKind::Cast:
+      return std::string(type_name(t->type)) + "(" + list(t->args, depth) + ")";
+    case TermKind::Where:
+      return "where(" + list(t->args, depth) + ")";
     case TermKind::Reduce: {
       std::string over;
       for (const OverIndex& o : t->over) over += (over.empty() ? "" : ", ") + o.name;
       if (t->over.size() != 1) over = "{" + over + "}";
       std::string cond = t->args[1] ? ", where(" + print(t->args[1], 0, depth + 1) + ")" : "";
       std::string body = t->name == "count" ? "" : ", " + print(t->args[0], 0, depth + 1);
-      return (t->monoid ? "reduce(" + t->monoid->name + ", " : t->name + "(") + over + cond + body + ")";
+      return (t->monoid ? "reduce(" + t->monoid->name + ", " : t->name + "(") + over + cond + body +
+             ")";
     }
     case TermKind::Apply: {
       const OpText o = op_text(t->op);
@@ -115,7 +153,8 @@ std::string print(const TermPtr& t, int outer, int depth) {
                                                 print(t->args[1], o.precedence + 1, depth + 1);
       return o.precedence < outer ? "(" + s + ")" : s;
     }
-    case TermKind::Bad: break;
+    case TermKind::Bad:
+      break;
   }
   return "?";
 }
@@ -200,23 +239,28 @@ TermPtr substitute_indices(const TermPtr& t, const std::map<std::string, TermPtr
 bool is_integer_term(const TermPtr& t) {
   if (!t) return false;
   switch (t->kind) {
-    case TermKind::Number: return t->integer && !t->boolean;
+    case TermKind::Number:
+      return t->integer && !t->boolean;
     case TermKind::Size:
-    case TermKind::Index: return true;
-    case TermKind::Let: return is_integer_term(t->args[0]);
+    case TermKind::Index:
+      return true;
+    case TermKind::Let:
+      return is_integer_term(t->args[0]);
     case TermKind::Apply:
       if (t->op > Apply::Neg) return false;
       for (const TermPtr& a : t->args)
         if (!is_integer_term(a)) return false;
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
 bool reads_tensors(const TermPtr& t) {
   bool found = false;
   visit_terms(t, [&](const TermPtr& x) {
-    found |= x->kind == TermKind::Element || x->kind == TermKind::Reduce || x->kind == TermKind::Bad;
+    found |=
+        x->kind == TermKind::Element || x->kind == TermKind::Reduce || x->kind == TermKind::Bad;
   });
   return found;
 }

@@ -1,5 +1,5 @@
-// What a spec says, freed from Clang: kernels of sizes, indices, tensors and definitions, whose right-hand
-// sides are terms. Made by clang_terms, checked and lowered to Programs by lower_kernel.
+// What a spec says, freed from Clang: kernels of sizes, indices, tensors and definitions, whose
+// right-hand sides are terms. Made by clang_terms, checked and lowered to Programs by lower_kernel.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace nautilus::spec {
 
-// A place in the source. The raw numbers are Clang's encodings: opaque here, handed back for carets.
+// A place in the source. The raw numbers are Clang's encodings: opaque here, handed back for
+// carets.
 struct Loc {
   uint32_t caret = 0, begin = 0, end = 0;
   int line = 0, column = 0;
@@ -36,14 +37,46 @@ enum class TermKind : uint8_t {
   Apply,    // op, args
   Cast,     // type, args[0]
   Where,    // args[0]: condition, args[1]: the term
-  Reduce,   // name: "sum" .. "all", "count", "user"; over; args[0]: the term, args[1]: condition or null
+  Reduce,   // name: "sum" .. "all", "count", "user"; over; args[0]: the term, args[1]: condition or
+            // null
   Let,      // name, args[0]: a named intermediate
   Var,      // name: "a", "b" in a monoid's combine
   Bad,      // already reported
 };
 // Operations of Apply: those of Op by arity, and the ones that exist only before lowering.
-enum class Apply : uint8_t { Add, Sub, Mul, Div, Mod, Neg, Lt, Le, Gt, Ge, Eq, Ne, And, Or, Not, Select, Max, Min,
-                             Pow, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Recip, Tanh, Erf, Sigmoid, Floor };
+enum class Apply : uint8_t {
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Mod,
+  Neg,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Eq,
+  Ne,
+  And,
+  Or,
+  Not,
+  Select,
+  Max,
+  Min,
+  Pow,
+  Abs,
+  Exp,
+  Exp2,
+  Log,
+  Log2,
+  Sqrt,
+  Rsqrt,
+  Recip,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Floor
+};
 
 struct MonoidDecl;
 struct OverIndex {
@@ -63,9 +96,10 @@ struct Term {
   std::vector<TermPtr> args{};
   std::vector<OverIndex> over{};
   std::shared_ptr<const MonoidDecl> monoid{};
-  bool in_helper = false;  // Reduce, Let: written inside a function (softmax ..), so it binds its own index
-  double size = 1;         // nodes when written out; the reader refuses what is too large or too deep, so
-  int depth = 1;           // walks over terms may recurse
+  bool in_helper =
+      false;  // Reduce, Let: written inside a function (softmax ..), so it binds its own index
+  double size = 1;  // nodes when written out; the reader refuses what is too large or too deep, so
+  int depth = 1;    // walks over terms may recurse
 };
 TermPtr seal(Term t);  // computes size and depth
 
@@ -124,12 +158,13 @@ TermPtr make_apply(Apply op, std::vector<TermPtr> args, Loc loc);
 // Index names that occur free (not bound by a reduction inside), tensors that are read.
 std::set<std::string> free_indices(const TermPtr& t);
 void collect_tensors(const TermPtr& t, std::set<std::string>& out);
-void visit_terms(const TermPtr& t, const std::function<void(const TermPtr&)>& f);  // each distinct node once
+void visit_terms(const TermPtr& t,
+                 const std::function<void(const TermPtr&)>& f);  // each distinct node once
 // Replaces free Index terms by name; the rest is shared.
 TermPtr substitute_indices(const TermPtr& t, const std::map<std::string, TermPtr>& by);
 // Built only of integer numbers, sizes, indices and + - * / % on them (so: an index or extent).
 bool is_integer_term(const TermPtr& t);
-bool reads_tensors(const TermPtr& t);  // an element or a reduction occurs in it
+bool reads_tensors(const TermPtr& t);   // an element or a reduction occurs in it
 std::string to_text(const TermPtr& t);  // as one would write it
 TermPtr strip_lets(const TermPtr& t);   // through outer Let nodes
 

@@ -1,5 +1,5 @@
-// Clang's front end in process: own diagnostics go through its engine, so that they look like Clang's.
-// Built without RTTI, as LLVM is: it derives from Clang's classes.
+// Clang's front end in process: own diagnostics go through its engine, so that they look like
+// Clang's. Built without RTTI, as LLVM is: it derives from Clang's classes.
 #include "compiler/spec/clang_front.h"
 
 #include <clang/AST/ASTConsumer.h>
@@ -34,12 +34,14 @@ class Printer : public TextDiagnosticPrinter {
   bool fatal = false;
 };
 
-void emit(DiagnosticsEngine& engine, DiagnosticsEngine::Level level, const Loc& loc, const std::string& text) {
+void emit(DiagnosticsEngine& engine, DiagnosticsEngine::Level level, const Loc& loc,
+          const std::string& text) {
   const unsigned id = engine.getCustomDiagID(level, "%0");
   const SourceLocation at = SourceLocation::getFromRawEncoding(loc.caret);
   DiagnosticBuilder b = engine.Report(at, id);
   b << text;
-  const auto begin = SourceLocation::getFromRawEncoding(loc.begin), end = SourceLocation::getFromRawEncoding(loc.end);
+  const auto begin = SourceLocation::getFromRawEncoding(loc.begin),
+             end = SourceLocation::getFromRawEncoding(loc.end);
   if (begin.isValid() && end.isValid()) b << CharSourceRange::getTokenRange(begin, end);
 }
 
@@ -56,8 +58,10 @@ class Consumer : public ASTConsumer {
     collect(ctx, ctx.getTranslationUnitDecl(), spec, diags);
     for (Diag& d : check_(spec)) diags.push_back(std::move(d));
     for (const Diag& d : diags) {
-      emit(ci_.getDiagnostics(), d.error ? DiagnosticsEngine::Error : DiagnosticsEngine::Warning, d.loc, d.message);
-      for (const auto& [at, note] : d.notes) emit(ci_.getDiagnostics(), DiagnosticsEngine::Note, at, note);
+      emit(ci_.getDiagnostics(), d.error ? DiagnosticsEngine::Error : DiagnosticsEngine::Warning,
+           d.loc, d.message);
+      for (const auto& [at, note] : d.notes)
+        emit(ci_.getDiagnostics(), DiagnosticsEngine::Note, at, note);
     }
   }
 
@@ -75,9 +79,11 @@ class Consumer : public ASTConsumer {
     }
   }
   bool error_inside(const SourceManager& sm, SourceRange r) const {
-    const SourceLocation begin = sm.getExpansionLoc(r.getBegin()), end = sm.getExpansionLoc(r.getEnd());
+    const SourceLocation begin = sm.getExpansionLoc(r.getBegin()),
+                         end = sm.getExpansionLoc(r.getEnd());
     for (SourceLocation at : printer_.errors)
-      if (!sm.isBeforeInTranslationUnit(at, begin) && !sm.isBeforeInTranslationUnit(end, at)) return true;
+      if (!sm.isBeforeInTranslationUnit(at, begin) && !sm.isBeforeInTranslationUnit(end, at))
+        return true;
     return false;
   }
   CompilerInstance& ci_;
@@ -101,27 +107,39 @@ class Action : public ASTFrontendAction {
 
 }  // namespace
 
-FrontResult run_clang(const std::string& path, const std::string* text, const std::string& include_dir,
-                      const Checker& check) {
+FrontResult run_clang(const std::string& path, const std::string* text,
+                      const std::string& include_dir, const Checker& check) {
   FrontResult out;
   llvm::raw_string_ostream os(out.diagnostics);
   llvm::IntrusiveRefCntPtr<DiagnosticOptions> options(new DiagnosticOptions());
   options->ShowColors = false;
   Printer printer(os, options.get());
-  llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> fs(new llvm::vfs::OverlayFileSystem(llvm::vfs::getRealFileSystem()));
+  llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> fs(
+      new llvm::vfs::OverlayFileSystem(llvm::vfs::getRealFileSystem()));
   if (text) {
-    llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> memory(new llvm::vfs::InMemoryFileSystem());
+    llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> memory(
+        new llvm::vfs::InMemoryFileSystem());
     fs->pushOverlay(memory);  // first: it sets the working directory that a relative name is of
     memory->addFile(path, 0, llvm::MemoryBuffer::getMemBufferCopy(*text, path));
   }
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(FileSystemOptions(), fs));
-  const std::vector<std::string> args = {"clang++", "-fsyntax-only", "-std=c++20", "-xc++", "-I" + include_dir,
-                                         "-resource-dir", NAUTILUS_CLANG_RESOURCE_DIR, "-ferror-limit=50",
-                                         "-Wno-unused-comparison", "-Wno-unused-value", "--", path};
+  const std::vector<std::string> args = {"clang++",
+                                         "-fsyntax-only",
+                                         "-std=c++20",
+                                         "-xc++",
+                                         "-I" + include_dir,
+                                         "-resource-dir",
+                                         NAUTILUS_CLANG_RESOURCE_DIR,
+                                         "-ferror-limit=50",
+                                         "-Wno-unused-comparison",
+                                         "-Wno-unused-value",
+                                         "--",
+                                         path};
   tooling::ToolInvocation invocation(args, std::make_unique<Action>(printer, check), files.get());
   invocation.setDiagnosticConsumer(&printer);
   invocation.setDiagnosticOptions(options.get());
-  out.ok = invocation.run() && printer.errors.empty() && !printer.fatal && printer.getNumErrors() == 0;
+  out.ok =
+      invocation.run() && printer.errors.empty() && !printer.fatal && printer.getNumErrors() == 0;
   os.flush();
   return out;
 }

@@ -9,15 +9,16 @@
 
 namespace nautilus::spec {
 
-// Called once with what was read, while Clang can still show source lines; answers what else is wrong.
+// Called once with what was read, while Clang can still show source lines; answers what else is
+// wrong.
 using Checker = std::function<std::vector<Diag>(const SpecFile&)>;
 struct FrontResult {
   std::string diagnostics;
   bool ok = false;  // no error
 };
-// Parses `path` (or `text`, if given, under that name) and hands its kernels to `check`. Kernels with an error
-// reported by Clang inside are marked broken.
-FrontResult run_clang(const std::string& path, const std::string* text, const std::string& include_dir,
-                      const Checker& check);
+// Parses `path` (or `text`, if given, under that name) and hands its kernels to `check`. Kernels
+// with an error reported by Clang inside are marked broken.
+FrontResult run_clang(const std::string& path, const std::string* text,
+                      const std::string& include_dir, const Checker& check);
 
 }  // namespace nautilus::spec

@@ -1,4 +1,5 @@
-// Statements of a kernel function: declarations of sizes, indices, tensors and named values, and definitions.
+// Statements of a kernel function: declarations of sizes, indices, tensors and named values, and
+// definitions.
 #include "compiler/spec/clang_walk.h"
 
 namespace nautilus::spec {
@@ -42,13 +43,18 @@ void Walk::statement(const Stmt* s) {
       return;
     }
     if (!definition(e))
-      bad(loc(e), "this statement defines nothing", {{loc(e), "a definition is written T(i, j) = ..."}});
+      bad(loc(e), "this statement defines nothing",
+          {{loc(e), "a definition is written T(i, j) = ..."}});
     return;
   }
   if (isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(s))
-    bad(where, "a spec has no loops", {{where, "an equation T(i, j) = ... already holds for all index values; sum, max ... run over an index"}});
+    bad(where, "a spec has no loops",
+        {{where,
+          "an equation T(i, j) = ... already holds for all index values; sum, max ... run over an "
+          "index"}});
   else if (isa<IfStmt, SwitchStmt>(s))
-    bad(where, "a spec has no branches", {{where, "use where(condition, x) or select(condition, a, b)"}});
+    bad(where, "a spec has no branches",
+        {{where, "use where(condition, x) or select(condition, a, b)"}});
   else
     bad(where, "this C++ is not part of the spec language",
         {{where, "a kernel consists of declarations and definitions 'T(i, j) = ...'"}});
@@ -67,7 +73,8 @@ bool Walk::definition(const Expr* e) {
     return true;
   }
   if (lhs->kind != TermKind::Element) {
-    bad(loc(left), "only an element of a tensor can be defined", {{loc(left), "declare a Tensor and write T(i, j) = ..."}});
+    bad(loc(left), "only an element of a tensor can be defined",
+        {{loc(left), "declare a Tensor and write T(i, j) = ..."}});
     return true;
   }
   out_.definitions.push_back(Definition{loc(c), lhs, term(c->getArg(1))});
@@ -75,7 +82,9 @@ bool Walk::definition(const Expr* e) {
 }
 
 void Walk::declaration(const Decl* d) {
-  if (isa<UsingDirectiveDecl, UsingDecl, UsingShadowDecl, UsingEnumDecl, TypedefNameDecl, StaticAssertDecl, EmptyDecl>(d)) return;
+  if (isa<UsingDirectiveDecl, UsingDecl, UsingShadowDecl, UsingEnumDecl, TypedefNameDecl,
+          StaticAssertDecl, EmptyDecl>(d))
+    return;
   const auto* v = dyn_cast<VarDecl>(d);
   const Loc where = loc(d->getLocation(), d->getSourceRange());
   if (!v) {
@@ -96,7 +105,8 @@ void Walk::claim_name(const VarDecl* v) {
   const std::string n = v->getNameAsString();
   auto [it, fresh] = names_.emplace(n, v);
   if (!fresh && it->second != v)
-    bad(loc(v->getLocation(), SourceRange(v->getLocation())), "the name '" + n + "' is used twice in this kernel",
+    bad(loc(v->getLocation(), SourceRange(v->getLocation())),
+        "the name '" + n + "' is used twice in this kernel",
         {{loc(it->second->getLocation(), SourceRange(it->second->getLocation())), "first here"}});
 }
 
@@ -105,8 +115,10 @@ bool Walk::declare(const VarDecl* v) {
   if (const VarDecl* def = v->getDefinition()) v = def;
   if (auto it = declared_.find(v); it != declared_.end()) return it->second;
   const ClassKind kind = class_of(v->getType());
-  if (kind == ClassKind::None || kind == ClassKind::ElementType || kind == ClassKind::Kernel) return false;
-  const auto saved_calls = header_calls_;  // a declaration's own place, even when first used inside a shorthand
+  if (kind == ClassKind::None || kind == ClassKind::ElementType || kind == ClassKind::Kernel)
+    return false;
+  const auto saved_calls =
+      header_calls_;  // a declaration's own place, even when first used inside a shorthand
   header_calls_.clear();
   declared_[v] = true;
   const Expr* init = v->getInit();
@@ -117,26 +129,34 @@ bool Walk::declare(const VarDecl* v) {
     bad(where, "'" + v->getNameAsString() + "' must be declared by value");
     ok = false;
   } else {
-    if (kind != ClassKind::Value && kind != ClassKind::Where && kind != ClassKind::Over && kind != ClassKind::Shape &&
-        kind != ClassKind::SizeFacts)
+    if (kind != ClassKind::Value && kind != ClassKind::Where && kind != ClassKind::Over &&
+        kind != ClassKind::Shape && kind != ClassKind::SizeFacts)
       claim_name(v);
     switch (kind) {
-      case ClassKind::Size: declare_size(v, init); break;
+      case ClassKind::Size:
+        declare_size(v, init);
+        break;
       case ClassKind::Index: {
         TermPtr extent = ctor && ctor->getNumArgs() == 1 ? term(ctor->getArg(0)) : nullptr;
-        if (!extent) extent = bad(where, "an index needs its extent: Index " + v->getNameAsString() + "(N);");
+        if (!extent)
+          extent = bad(where, "an index needs its extent: Index " + v->getNameAsString() + "(N);");
         out_.indices.push_back(IndexDecl{v->getNameAsString(), where, extent});
         break;
       }
       case ClassKind::Tensor:
       case ClassKind::Input:
-      case ClassKind::Output: declare_tensor(v, kind, ctor); break;
-      case ClassKind::Monoid: declare_monoid(v, ctor); break;
+      case ClassKind::Output:
+        declare_tensor(v, kind, ctor);
+        break;
+      case ClassKind::Monoid:
+        declare_monoid(v, ctor);
+        break;
       case ClassKind::Value:
       case ClassKind::Where:
       case ClassKind::Over: {
         if (!init || (ctor && ctor->getNumArgs() == 0)) {
-          bad(where, "'" + v->getNameAsString() + "' has no value", {{where, "a named value is written Value x = ...;"}});
+          bad(where, "'" + v->getNameAsString() + "' has no value",
+              {{where, "a named value is written Value x = ...;"}});
           ok = false;
           break;
         }
@@ -161,18 +181,22 @@ std::vector<Fact> Walk::facts(const Expr* e) {
   const CallExpr* call = dyn_cast<CallExpr>(e);
   const FunctionDecl* f = call ? call->getDirectCallee() : nullptr;
   if (!f || call->getNumArgs() != 1) {
-    bad(loc(e), "a size is described by facts", {{loc(e), "Size D = multiple_of(16).typical(128);"}});
+    bad(loc(e), "a size is described by facts",
+        {{loc(e), "Size D = multiple_of(16).typical(128);"}});
     return out;
   }
-  if (const auto* m = dyn_cast<CXXMemberCallExpr>(call)) out = facts(m->getImplicitObjectArgument());
+  if (const auto* m = dyn_cast<CXXMemberCallExpr>(call))
+    out = facts(m->getImplicitObjectArgument());
   static const std::map<std::string, FactKind> kinds = {{"multiple_of", FactKind::MultipleOf},
                                                         {"at_least", FactKind::AtLeast},
                                                         {"at_most", FactKind::AtMost},
                                                         {"equal_to", FactKind::EqualTo},
                                                         {"typical", FactKind::Typical}};
   auto it = kinds.find(f->getNameAsString());
-  if (it == kinds.end()) bad(loc(call), "'" + f->getNameAsString() + "' is not a fact about a size");
-  else out.push_back(Fact{it->second, term(call->getArg(0)), loc(call->getArg(0))});
+  if (it == kinds.end())
+    bad(loc(call), "'" + f->getNameAsString() + "' is not a fact about a size");
+  else
+    out.push_back(Fact{it->second, term(call->getArg(0)), loc(call->getArg(0))});
   return out;
 }
 
@@ -194,19 +218,25 @@ void Walk::declare_tensor(const VarDecl* v, ClassKind kind, const CXXConstructEx
   TensorDecl t;
   t.name = v->getNameAsString();
   t.loc = loc(v->getLocation(), SourceRange(v->getLocation()));
-  t.kind = kind == ClassKind::Input ? poly::TensorKind::Input
-           : kind == ClassKind::Output ? poly::TensorKind::Output : poly::TensorKind::Temp;
-  if (!init || init->getNumArgs() == 0 || class_of(init->getArg(0)->getType()) != ClassKind::ElementType) {
+  t.kind = kind == ClassKind::Input    ? poly::TensorKind::Input
+           : kind == ClassKind::Output ? poly::TensorKind::Output
+                                       : poly::TensorKind::Temp;
+  if (!init || init->getNumArgs() == 0 ||
+      class_of(init->getArg(0)->getType()) != ClassKind::ElementType) {
     bad(t.loc, "a tensor is declared with its element type: Tensor " + t.name + "(f32);");
     return;
   }
-  if (auto type = element_type(init->getArg(0))) t.type = *type;
-  else bad(loc(init->getArg(0)), "the element type must be one of f64 f32 f16 bf16 e4m3 e5m2 i8 i32 boolean");
+  if (auto type = element_type(init->getArg(0)))
+    t.type = *type;
+  else
+    bad(loc(init->getArg(0)),
+        "the element type must be one of f64 f32 f16 bf16 e4m3 e5m2 i8 i32 boolean");
   t.shaped = init->getNumArgs() == 2 || t.kind != poly::TensorKind::Temp;
   if (init->getNumArgs() == 2) {
     const Expr* s = peel(init->getArg(1));
     std::vector<const Expr*> extents;
-    if (const auto* c = dyn_cast<CXXConstructExpr>(s); c && class_of(c->getType()) == ClassKind::Shape) {
+    if (const auto* c = dyn_cast<CXXConstructExpr>(s);
+        c && class_of(c->getType()) == ClassKind::Shape) {
       for (const Expr* a : c->arguments()) {
         if (isa<CXXDefaultArgExpr>(a->IgnoreImplicit())) break;
         extents.push_back(a);
@@ -227,7 +257,9 @@ void Walk::declare_monoid(const VarDecl* v, const CXXConstructExpr* init) {
   const Loc where = loc(v->getLocation(), SourceRange(v->getLocation()));
   const std::string name = v->getNameAsString();
   if (!init || init->getNumArgs() != 2) {
-    bad(where, "a monoid is declared with its identity and its operation: Monoid m(0, [](Value a, Value b) { return ...; });");
+    bad(where,
+        "a monoid is declared with its identity and its operation: Monoid m(0, [](Value a, Value "
+        "b) { return ...; });");
     return;
   }
   auto m = std::make_shared<MonoidDecl>();
@@ -236,10 +268,12 @@ void Walk::declare_monoid(const VarDecl* v, const CXXConstructExpr* init) {
   m->identity = term(init->getArg(0));
   const FunctionDecl* f = function_of(init->getArg(1));
   const FunctionDecl* def = nullptr;
-  const CompoundStmt* body = f && f->hasBody(def) ? dyn_cast_or_null<CompoundStmt>(def->getBody()) : nullptr;
+  const CompoundStmt* body =
+      f && f->hasBody(def) ? dyn_cast_or_null<CompoundStmt>(def->getBody()) : nullptr;
   const auto* ret = body && body->size() == 1 ? dyn_cast<ReturnStmt>(body->body_front()) : nullptr;
   if (!ret || !ret->getRetValue() || def->getNumParams() != 2) {
-    bad(loc(init->getArg(1)), "the operation of a monoid is a function of two values with a single return");
+    bad(loc(init->getArg(1)),
+        "the operation of a monoid is a function of two values with a single return");
     return;
   }
   const auto saved = bound_;
@@ -248,7 +282,8 @@ void Walk::declare_monoid(const VarDecl* v, const CXXConstructExpr* init) {
     t.kind = TermKind::Var;
     t.name = k == 0 ? "a" : "b";
     t.loc = where;
-    bound_[def->getParamDecl(k)] = Binding{.term = seal(std::move(t)), .over = {}, .monoid = nullptr};
+    bound_[def->getParamDecl(k)] =
+        Binding{.term = seal(std::move(t)), .over = {}, .monoid = nullptr};
   }
   m->combine = term(ret->getRetValue());
   bound_ = saved;

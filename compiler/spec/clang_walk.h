@@ -16,16 +16,31 @@ namespace nautilus::spec {
 
 // What a C++ expression or variable of one of the spec's types stands for.
 struct Binding {
-  TermPtr term;                                  // Value, Index, Size, numbers; Where: its condition
-  std::vector<OverIndex> over;                   // Over
-  std::shared_ptr<const MonoidDecl> monoid;      // Monoid
-  const clang::VarDecl* alias = nullptr;         // const Tensor&: the tensor
+  TermPtr term;                              // Value, Index, Size, numbers; Where: its condition
+  std::vector<OverIndex> over;               // Over
+  std::shared_ptr<const MonoidDecl> monoid;  // Monoid
+  const clang::VarDecl* alias = nullptr;     // const Tensor&: the tensor
 };
 
-enum class ClassKind : uint8_t { None, Value, Index, Size, SizeFacts, ElementType, Shape, Tensor, Input, Output, Where,
-                                 Over, Monoid, Kernel };
+enum class ClassKind : uint8_t {
+  None,
+  Value,
+  Index,
+  Size,
+  SizeFacts,
+  ElementType,
+  Shape,
+  Tensor,
+  Input,
+  Output,
+  Where,
+  Over,
+  Monoid,
+  Kernel
+};
 
-// Walks one kernel function. Errors go to `diags`; what is wrong becomes a Bad term, and the walk goes on.
+// Walks one kernel function. Errors go to `diags`; what is wrong becomes a Bad term, and the walk
+// goes on.
 class Walk {
  public:
   using Expr = clang::Expr;  // not nautilus::Expr
@@ -38,7 +53,8 @@ class Walk {
   // clang_kernel.cpp: statements and declarations
   void statement(const clang::Stmt* s);
   void declaration(const clang::Decl* d);
-  bool declare(const clang::VarDecl* v);  // a size, index, tensor, monoid or named value; false: none of these
+  bool declare(const clang::VarDecl*
+                   v);  // a size, index, tensor, monoid or named value; false: none of these
   void declare_size(const clang::VarDecl* v, const clang::Expr* init);
   void declare_tensor(const clang::VarDecl* v, ClassKind kind, const clang::CXXConstructExpr* init);
   void declare_monoid(const clang::VarDecl* v, const clang::CXXConstructExpr* init);
@@ -60,7 +76,8 @@ class Walk {
   std::shared_ptr<const MonoidDecl> monoid(const clang::Expr* e);
   const clang::VarDecl* tensor_variable(const clang::Expr* e);
   std::optional<TermPtr> constant(const clang::Expr* e);
-  const clang::FunctionDecl* function_of(const clang::Expr* e);  // a lambda or function used as a value
+  const clang::FunctionDecl* function_of(
+      const clang::Expr* e);  // a lambda or function used as a value
   std::optional<Type> element_type(const clang::Expr* e);
   static const clang::Expr* peel(const clang::Expr* e);
   ClassKind class_of(clang::QualType t) const;
@@ -68,7 +85,8 @@ class Walk {
   // shared
   Loc loc(const clang::Expr* e) const;
   Loc loc(clang::SourceLocation caret, clang::SourceRange range) const;
-  TermPtr bad(Loc l, const std::string& message, std::vector<std::pair<Loc, std::string>> notes = {});
+  TermPtr bad(Loc l, const std::string& message,
+              std::vector<std::pair<Loc, std::string>> notes = {});
   TermPtr bad();
   TermPtr sealed(Term t);
   TermPtr named(const clang::VarDecl* v, TermPtr value);  // a Let
@@ -79,7 +97,8 @@ class Walk {
   std::map<const clang::ValueDecl*, Binding> bound_;
   std::map<std::string, const clang::VarDecl*> names_;
   std::map<const clang::VarDecl*, bool> declared_;
-  std::vector<Loc> header_calls_;  // calls of functions of spec.h that are being inlined: errors are shown there
+  std::vector<Loc>
+      header_calls_;  // calls of functions of spec.h that are being inlined: errors are shown there
   int inlining_ = 0;
   int nesting_ = 0;
   int budget_ = 200'000;  // terms a kernel may visit: inlining can double without end

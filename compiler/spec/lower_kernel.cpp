@@ -10,20 +10,25 @@ namespace {
 
 // Words of isl's text form: a size, index or tensor of that name could not be printed.
 const std::set<std::string>& reserved() {
-  static const std::set<std::string> words = {"and", "or", "not", "exists", "implies", "mod", "min", "max", "floor", "ceil",
-                                              "infty", "NaN", "nan", "true", "false", "rat", "floord", "ceild", "int", "lex"};
+  static const std::set<std::string> words = {
+      "and",   "or",  "not", "exists", "implies", "mod", "min",    "max",   "floor", "ceil",
+      "infty", "NaN", "nan", "true",   "false",   "rat", "floord", "ceild", "int",   "lex"};
   return words;
 }
 
 }  // namespace
 
-Lowering::Lowering(poly::ContextPtr ctx, const KernelDecl& k, const std::string& file, std::vector<Diag>& diags)
+Lowering::Lowering(poly::ContextPtr ctx, const KernelDecl& k, const std::string& file,
+                   std::vector<Diag>& diags)
     : ctx_(std::move(ctx)), k_(k), file_(file), diags_(diags) {}
 
 void Lowering::check_name(const std::string& name, const Loc& loc) {
-  const bool ascii = std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
-  if (!ascii) error(loc, "the name '" + name + "' must consist of ASCII letters, digits and _");
-  else if (reserved().count(name)) error(loc, "the name '" + name + "' has a meaning of its own in sets; choose another");
+  const bool ascii = std::all_of(name.begin(), name.end(),
+                                 [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  if (!ascii)
+    error(loc, "the name '" + name + "' must consist of ASCII letters, digits and _");
+  else if (reserved().count(name))
+    error(loc, "the name '" + name + "' has a meaning of its own in sets; choose another");
 }
 
 // Sizes become parameters, their facts the parameter context, typical values the defaults.
@@ -38,11 +43,11 @@ void Lowering::sizes() {
   for (const SizeDecl& s : k_.sizes) {
     p_.param_context = p_.param_context.intersect(parse_set("{ : " + s.name + " >= 0 }"));
     for (const Fact& f : s.facts) {
-      for (const std::string& n : known) (void)n;
       bool later = false;
       visit_terms(f.value, [&](const TermPtr& t) {
         if (t->kind == TermKind::Size && !known.count(t->name)) {
-          error(t->loc, "size '" + t->name + "' must be declared before '" + s.name + "' to be used in its facts");
+          error(t->loc, "size '" + t->name + "' must be declared before '" + s.name +
+                            "' to be used in its facts");
           later = true;
         }
       });
@@ -51,30 +56,39 @@ void Lowering::sizes() {
       if (f.kind == FactKind::MultipleOf || f.kind == FactKind::Typical) {
         const bool multiple = f.kind == FactKind::MultipleOf;
         if (!c || *c < (multiple ? 1 : 0)) {
-          error(f.loc, multiple ? "a size is a multiple of a positive number" : "a negative size", {{f.loc, "for '" + s.name + "'"}});
+          error(f.loc, multiple ? "a size is a multiple of a positive number" : "a negative size",
+                {{f.loc, "for '" + s.name + "'"}});
           continue;
         }
         if (!multiple) {
           p_.typical[s.name] = *c;
           continue;
         }
-        p_.param_context = p_.param_context.intersect(parse_set("{ : " + s.name + " mod " + std::to_string(*c) + " = 0 }"));
+        p_.param_context = p_.param_context.intersect(
+            parse_set("{ : " + s.name + " mod " + std::to_string(*c) + " = 0 }"));
         continue;
       }
       auto text = affine(nullptr, f.value);
       if (!text) continue;
-      const char* op = f.kind == FactKind::AtLeast ? " >= " : f.kind == FactKind::AtMost ? " <= " : " = ";
-      if (c && *c < 0 && f.kind != FactKind::AtLeast) error(f.loc, "a negative size", {{f.loc, "for '" + s.name + "'"}});
+      const char* op = f.kind == FactKind::AtLeast  ? " >= "
+                       : f.kind == FactKind::AtMost ? " <= "
+                                                    : " = ";
+      if (c && *c < 0 && f.kind != FactKind::AtLeast)
+        error(f.loc, "a negative size", {{f.loc, "for '" + s.name + "'"}});
       p_.param_context = p_.param_context.intersect(parse_set("{ : " + s.name + op + *text + " }"));
     }
     known.insert(s.name);
-    if (p_.param_context.is_empty() && !failed_) error(s.loc, "no value of '" + s.name + "' fulfils these facts");
+    if (p_.param_context.is_empty() && !failed_)
+      error(s.loc, "no value of '" + s.name + "' fulfils these facts");
   }
-  if (!failed_ && !p_.typical.empty() && poly::fix_params(p_.param_context, p_.typical).is_empty()) {
+  if (!failed_ && !p_.typical.empty() &&
+      poly::fix_params(p_.param_context, p_.typical).is_empty()) {
     Loc where = k_.sizes.front().loc;
     for (const SizeDecl& s : k_.sizes)
       for (const Fact& f : s.facts)
-        if (f.kind == FactKind::Typical && poly::fix_params(p_.param_context, {{s.name, p_.typical[s.name]}}).is_empty()) where = f.loc;
+        if (f.kind == FactKind::Typical &&
+            poly::fix_params(p_.param_context, {{s.name, p_.typical[s.name]}}).is_empty())
+          where = f.loc;
     error(where, "the typical sizes contradict the facts");
   }
 }
@@ -94,7 +108,8 @@ void Lowering::indices() {
 
 void Lowering::tensors() {
   for (const Definition& d : k_.definitions) {
-    for (const TermPtr& a : d.lhs->args)  // what stands on the left, before shapes are inferred from it
+    for (const TermPtr& a :
+         d.lhs->args)  // what stands on the left, before shapes are inferred from it
       if (a->kind == TermKind::Bad) failed_ = true;
   }
   for (const TensorDecl& t : k_.tensors) {
@@ -115,16 +130,21 @@ void Lowering::tensors() {
           collect_tensors(d.rhs, read);
           used |= read.count(t.name) != 0;
         }
-        if (used) error(t.loc, "'" + t.name + "' is used but never defined", {{t.loc, "write " + t.name + "(i, ...) = ..., or make it an Input"}});
-        else warn(t.loc, "'" + t.name + "' is neither defined nor used");
+        if (used)
+          error(t.loc, "'" + t.name + "' is used but never defined",
+                {{t.loc, "write " + t.name + "(i, ...) = ..., or make it an Input"}});
+        else
+          warn(t.loc, "'" + t.name + "' is neither defined nor used");
         continue;
       }
       for (const TermPtr& a : s.definitions[0]->lhs->args) {
         const TermPtr i = strip_lets(a);
         if (i->kind != TermKind::Index || !extent_.count(i->name)) {
           if (i->kind != TermKind::Bad)
-            error(i->loc, "the shape of '" + t.name + "' cannot be inferred from '" + to_text(i) + "'",
-                  {{t.loc, "give it: Tensor " + t.name + "(" + std::string(type_name(t.type)) + ", {N, ...});"}});
+            error(i->loc,
+                  "the shape of '" + t.name + "' cannot be inferred from '" + to_text(i) + "'",
+                  {{t.loc, "give it: Tensor " + t.name + "(" + std::string(type_name(t.type)) +
+                               ", {N, ...});"}});
           failed_ = true;
           break;
         }
@@ -133,7 +153,8 @@ void Lowering::tensors() {
     }
     std::string conditions;
     std::string xs;
-    bool good = !failed_ || shape.size() == (t.shaped ? t.shape.size() : s.definitions[0]->lhs->args.size());
+    bool good = !failed_ ||
+                shape.size() == (t.shaped ? t.shape.size() : s.definitions[0]->lhs->args.size());
     for (size_t k = 0; good && k < shape.size(); ++k) {
       if (auto c = const_int(shape[k]); c && *c < 0) error(shape[k]->loc, "a negative size");
       auto text = affine(nullptr, shape[k]);
@@ -147,13 +168,16 @@ void Lowering::tensors() {
         std::string at;
         if (point)
           for (const auto& [n, v] : point->params)
-            if (text->find(n) != std::string::npos) at += (at.empty() ? " at " : ", ") + n + " = " + std::to_string(v);
-        error(shape[k]->loc, "extent " + to_text(shape[k]) + " of '" + t.name + "' is a negative size" + at,
+            if (text->find(n) != std::string::npos)
+              at += (at.empty() ? " at " : ", ") + n + " = " + std::to_string(v);
+        error(shape[k]->loc,
+              "extent " + to_text(shape[k]) + " of '" + t.name + "' is a negative size" + at,
               {{shape[k]->loc, "state a fact that excludes it: Size N = at_least(...);"}});
         good = false;
       }
       s.extents.push_back(*text);
-      s.tensor.extents.push_back(isl::pw_aff(ctx_->get(), params_prefix() + "{ [(" + *text + ")] }"));
+      s.tensor.extents.push_back(
+          isl::pw_aff(ctx_->get(), params_prefix() + "{ [(" + *text + ")] }"));
       const std::string x = "x" + std::to_string(k);
       xs += (k ? "," : "") + x;
       conditions += (k ? " and " : " : ") + std::string("0 <= ") + x + " < " + *text;
@@ -167,11 +191,14 @@ void Lowering::tensors() {
     s.total = t.kind == poly::TensorKind::Input;
     s.defined = s.total ? s.elements : parse_set("{ " + t.name + "[" + xs + "] : 0 = 1 }");
     if (t.kind == poly::TensorKind::Input && !s.definitions.empty()) {
-      error(s.definitions[0]->lhs->loc, "input '" + t.name + "' cannot be defined", {{t.loc, "declare it as Tensor or Output"}});
+      error(s.definitions[0]->lhs->loc, "input '" + t.name + "' cannot be defined",
+            {{t.loc, "declare it as Tensor or Output"}});
       continue;
     }
     if (t.kind != poly::TensorKind::Input && s.definitions.empty()) {
-      error(t.loc, (t.kind == poly::TensorKind::Output ? "output '" : "tensor '") + t.name + "' is never defined",
+      error(t.loc,
+            (t.kind == poly::TensorKind::Output ? "output '" : "tensor '") + t.name +
+                "' is never defined",
             {{t.loc, "write " + t.name + "(i, ...) = ..."}});
       s.broken = true;
     }
@@ -181,7 +208,8 @@ void Lowering::tensors() {
   }
 }
 
-// Tensors so that each comes after those it is defined by; the order of the text where that is free.
+// Tensors so that each comes after those it is defined by; the order of the text where that is
+// free.
 std::vector<std::string> Lowering::order() {
   std::map<std::string, std::set<std::string>> needs;
   std::vector<std::string> names;  // in order of first definition
@@ -197,10 +225,13 @@ std::vector<std::string> Lowering::order() {
     if (mark[n] == 2 || !needs.count(n)) return true;
     if (mark[n] == 1) {
       std::string cycle;
-      for (auto it = std::find(path.begin(), path.end(), n); it != path.end(); ++it) cycle += *it + " needs ";
+      for (auto it = std::find(path.begin(), path.end(), n); it != path.end(); ++it)
+        cycle += *it + " needs ";
       const Definition& d = *state_.at(n).definitions.front();
       error(d.lhs->loc, "cyclic definition: " + cycle + n,
-            {{d.lhs->loc, "a tensor cannot be defined by its own elements; recurrences are not part of the language"}});
+            {{d.lhs->loc,
+              "a tensor cannot be defined by its own elements; recurrences are not part of the "
+              "language"}});
       return false;
     }
     mark[n] = 1;
@@ -221,23 +252,28 @@ std::vector<std::string> Lowering::left_indices(const Definition& d) const {
   std::vector<std::string> out;
   for (const TermPtr& a : d.lhs->args)
     visit_terms(a, [&](const TermPtr& t) {
-      if (t->kind == TermKind::Index && std::find(out.begin(), out.end(), t->name) == out.end()) out.push_back(t->name);
+      if (t->kind == TermKind::Index && std::find(out.begin(), out.end(), t->name) == out.end())
+        out.push_back(t->name);
     });
   return out;
 }
 
-// A named value becomes a tensor when several statements need it, or when it does not change with all
-// indices of the one that does; otherwise it is written out.
+// A named value becomes a tensor when several statements need it, or when it does not change with
+// all indices of the one that does; otherwise it is written out.
 void Lowering::plan_lets() {
   using Key = std::pair<const Term*, const Term*>;
   std::set<Key> seen;
   std::map<const Term*, std::set<const Term*>> contexts;
   auto plain = [](TermPtr t) {
     for (;;) {
-      if (t->kind == TermKind::Let) t = t->args[0];
-      else if (t->kind == TermKind::Where) t = t->args[1];
-      else if (t->kind == TermKind::Cast) t = t->args[0];
-      else return t->kind == TermKind::Element || t->kind == TermKind::Reduce || !reads_tensors(t);
+      if (t->kind == TermKind::Let)
+        t = t->args[0];
+      else if (t->kind == TermKind::Where)
+        t = t->args[1];
+      else if (t->kind == TermKind::Cast)
+        t = t->args[0];
+      else
+        return t->kind == TermKind::Element || t->kind == TermKind::Reduce || !reads_tensors(t);
     }
   };
   const std::function<void(const TermPtr&, const TermPtr&, const std::set<std::string>&)> walk =
@@ -247,7 +283,8 @@ void Lowering::plan_lets() {
           auto& c = contexts[t.get()];
           c.insert(context.get());
           const auto free = free_indices(t);
-          const bool invariant = std::any_of(dims.begin(), dims.end(), [&](const std::string& d) { return !free.count(d); });
+          const bool invariant = std::any_of(dims.begin(), dims.end(),
+                                             [&](const std::string& d) { return !free.count(d); });
           if (c.size() > 1 || invariant) materialize_[t.get()] = true;
         }
         if (t->kind == TermKind::Reduce) {
@@ -268,8 +305,7 @@ void Lowering::define(TensorState& t, const Definition& d) {
   const std::string& name = d.lhs->name;
   target_ = name;
   if (d.lhs->args.size() != t.tensor.rank()) {
-    error(d.lhs->loc, "'" + name + "' has " + std::to_string(t.tensor.rank()) + " dimensions, but " + std::to_string(d.lhs->args.size()) +
-                          " indices are given", {{t.decl->loc, "'" + name + "' is declared here"}});
+    wrong_rank(t, d.lhs);
     return;
   }
   Builder b;
@@ -281,7 +317,8 @@ void Lowering::define(TensorState& t, const Definition& d) {
   for (size_t k = 0; k < d.lhs->args.size(); ++k) {
     const TermPtr& a = d.lhs->args[k];
     if (reads_tensors(a)) {
-      error(a->loc, "an element that is defined cannot be chosen by data", {{a->loc, "indices on the left are affine"}});
+      error(a->loc, "an element that is defined cannot be chosen by data",
+            {{a->loc, "indices on the left are affine"}});
       return;
     }
     auto text = affine(&b, a);
@@ -297,7 +334,8 @@ void Lowering::define(TensorState& t, const Definition& d) {
   const TermPtr top = strip_lets(d.rhs);
   const bool is_reduction = top->kind == TermKind::Reduce && (top->name != "count" || top->args[1]);
   const std::set<std::string> free = free_indices(top);
-  if (is_reduction && plain && t.definitions.size() == 1 && free == std::set<std::string>(b.dims.begin(), b.dims.end())) {
+  if (is_reduction && plain && t.definitions.size() == 1 &&
+      free == std::set<std::string>(b.dims.begin(), b.dims.end())) {
     auto parts = reduce_parts(b, top);
     if (!parts) return;
     if (parts->type == t.tensor.type) {
@@ -322,20 +360,23 @@ void Lowering::define(TensorState& t, const Definition& d) {
   if (!value || !finish(b, name, write, *value, {}, d.lhs->loc, &written)) return;
   const poly::Statement& s = p_.statements.back();
   if (!s.write.map.intersect_domain(s.domain.intersect_params(p_.param_context)).is_injective()) {
-    error(d.lhs->loc, "different index values define the same element of '" + name + "'", {{d.lhs->loc, "every element is defined once"}});
+    error(d.lhs->loc, "different index values define the same element of '" + name + "'",
+          {{d.lhs->loc, "every element is defined once"}});
     return;
   }
   const isl::set twice = t.defined.intersect(written).intersect_params(p_.param_context);
   if (!twice.is_empty()) {
     error(d.lhs->loc, "'" + name + "' is defined twice",
           {{t.definitions.front()->lhs->loc, "first defined here"},
-           {d.lhs->loc, "give each definition its own part: " + name + "(...) = where(condition, ...)"}});
+           {d.lhs->loc,
+            "give each definition its own part: " + name + "(...) = where(condition, ...)"}});
     return;
   }
   t.defined = t.defined.unite(written).coalesce();
   if (!b.guard.empty()) {
     if (!plain || t.definitions.size() > 1) {
-      error(d.lhs->loc, "a definition under a data-dependent condition must be the only one of '" + name + "' and have plain indices on its left");
+      error(d.lhs->loc, "a definition under a data-dependent condition must be the only one of '" +
+                            name + "' and have plain indices on its left");
       return;
     }
     t.guard = b.guard;
@@ -351,24 +392,31 @@ void Lowering::check_coverage(TensorState& t) {
   const Definition& d = *t.definitions.front();
   const std::string& name = t.tensor.name;
   if (t.total) {
-    error(d.lhs->loc, "definition does not cover the output '" + name + "': where it is defined depends on data",
-          {{d.lhs->loc, "assign it to a Tensor that a reduction reads, or use select(condition, x, 0)"}});
+    error(
+        d.lhs->loc,
+        "definition does not cover the output '" + name + "': where it is defined depends on data",
+        {{d.lhs->loc,
+          "assign it to a Tensor that a reduction reads, or use select(condition, x, 0)"}});
     return;
   }
   std::string example;
   if (auto point = poly::lexmin_point(missing)) {
     example = ": " + name + "(";
-    for (size_t k = 0; k < point->dims.size(); ++k) example += (k ? ", " : "") + std::to_string(point->dims[k]);
+    for (size_t k = 0; k < point->dims.size(); ++k)
+      example += (k ? ", " : "") + std::to_string(point->dims[k]);
     example += ") is undefined for ";
     std::string sizes;
-    for (const auto& [n, v] : point->params) sizes += (sizes.empty() ? "" : ", ") + n + " = " + std::to_string(v);
+    for (const auto& [n, v] : point->params)
+      sizes += (sizes.empty() ? "" : ", ") + n + " = " + std::to_string(v);
     example += sizes;
   }
   std::string left;
   for (const TermPtr& a : d.lhs->args) left += (left.empty() ? "" : ", ") + to_text(a);
   error(d.lhs->loc, "definition does not cover the output '" + name + "'" + example,
         {{d.rhs->loc, "what is restricted by where(...) is undefined elsewhere"},
-         {d.lhs->loc, "define the rest, " + name + "(" + left + ") = where(!condition, 0), or assign it to a Tensor that a reduction reads"}});
+         {d.lhs->loc,
+          "define the rest, " + name + "(" + left +
+              ") = where(!condition, 0), or assign it to a Tensor that a reduction reads"}});
 }
 
 void Lowering::warn_unused() {
@@ -389,8 +437,11 @@ std::optional<poly::Program> Lowering::run() {
   if (failed_) return {};
   indices();
   tensors();
-  if (std::none_of(k_.tensors.begin(), k_.tensors.end(), [](const TensorDecl& t) { return t.kind == poly::TensorKind::Output; }) && !failed_)
-    error(k_.loc, "kernel '" + k_.name + "' has no output", {{k_.loc, "declare one: Output O(f32, {N});"}});
+  if (std::none_of(k_.tensors.begin(), k_.tensors.end(),
+                   [](const TensorDecl& t) { return t.kind == poly::TensorKind::Output; }) &&
+      !failed_)
+    error(k_.loc, "kernel '" + k_.name + "' has no output",
+          {{k_.loc, "declare one: Output O(f32, {N});"}});
   plan_lets();
   for (const std::string& n : order()) {
     TensorState& t = state_.at(n);
@@ -412,12 +463,14 @@ std::optional<poly::Program> Lowering::run() {
   return std::move(p_);
 }
 
-std::optional<poly::Program> lower_kernel(poly::ContextPtr ctx, const KernelDecl& k, const std::string& file,
-                                          std::vector<Diag>& diags) {
+std::optional<poly::Program> lower_kernel(poly::ContextPtr ctx, const KernelDecl& k,
+                                          const std::string& file, std::vector<Diag>& diags) {
   if (k.broken) return {};
-  auto result = poly::with_quota(ctx->get(), 4 * poly::kDefaultQuota, [&] { return Lowering(ctx, k, file, diags).run(); });
+  auto result = poly::with_quota(ctx->get(), 4 * poly::kDefaultQuota,
+                                 [&] { return Lowering(ctx, k, file, diags).run(); });
   if (result) return std::move(*result);
-  diags.push_back(Diag{true, k.loc, "'" + k.name + "' is too hard to analyse: " + result.error().why, {}});
+  diags.push_back(
+      Diag{true, k.loc, "'" + k.name + "' is too hard to analyse: " + result.error().why, {}});
   return {};
 }
 

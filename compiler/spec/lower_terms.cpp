@@ -1,4 +1,5 @@
-// Scalar terms to expressions of a statement: classes of values, casts, restrictions, reads, named values.
+// Scalar terms to expressions of a statement: classes of values, casts, restrictions, reads, named
+// values.
 #include <algorithm>
 
 #include "compiler/spec/lower_kernel.h"
@@ -14,18 +15,30 @@ bool is_comparison(Apply op) { return op >= Apply::Lt && op <= Apply::Ne; }
 
 std::optional<Op> unary_float(Apply op) {
   switch (op) {
-    case Apply::Exp: return Op::Exp;
-    case Apply::Exp2: return Op::Exp2;
-    case Apply::Log: return Op::Log;
-    case Apply::Log2: return Op::Log2;
-    case Apply::Sqrt: return Op::Sqrt;
-    case Apply::Rsqrt: return Op::Rsqrt;
-    case Apply::Recip: return Op::Recip;
-    case Apply::Tanh: return Op::Tanh;
-    case Apply::Erf: return Op::Erf;
-    case Apply::Sigmoid: return Op::Sigmoid;
-    case Apply::Floor: return Op::Floor;
-    default: return {};
+    case Apply::Exp:
+      return Op::Exp;
+    case Apply::Exp2:
+      return Op::Exp2;
+    case Apply::Log:
+      return Op::Log;
+    case Apply::Log2:
+      return Op::Log2;
+    case Apply::Sqrt:
+      return Op::Sqrt;
+    case Apply::Rsqrt:
+      return Op::Rsqrt;
+    case Apply::Recip:
+      return Op::Recip;
+    case Apply::Tanh:
+      return Op::Tanh;
+    case Apply::Erf:
+      return Op::Erf;
+    case Apply::Sigmoid:
+      return Op::Sigmoid;
+    case Apply::Floor:
+      return Op::Floor;
+    default:
+      return {};
   }
 }
 
@@ -34,23 +47,27 @@ std::optional<Op> unary_float(Apply op) {
 std::nullopt_t Lowering::error(const Loc& loc, const std::string& message,
                                std::vector<std::pair<Loc, std::string>> notes) {
   failed_ = true;
-  for (const Diag& d : diags_)  // one report a place and reason: shared terms are visited more than once
+  for (const Diag& d :
+       diags_)  // one report a place and reason: shared terms are visited more than once
     if (d.error && d.loc.caret == loc.caret && d.message == message) return std::nullopt;
   diags_.push_back(Diag{true, loc, message, std::move(notes)});
   return std::nullopt;
 }
-void Lowering::warn(const Loc& loc, const std::string& message, std::vector<std::pair<Loc, std::string>> notes) {
+void Lowering::warn(const Loc& loc, const std::string& message,
+                    std::vector<std::pair<Loc, std::string>> notes) {
   for (const Diag& d : diags_)
     if (d.loc.caret == loc.caret && d.message == message) return;
   diags_.push_back(Diag{false, loc, message, std::move(notes)});
 }
 
-// An integer term of sizes as a number: sizes are exact in f32 up to 2^24, and products must not wrap.
+// An integer term of sizes as a number: sizes are exact in f32 up to 2^24, and products must not
+// wrap.
 std::optional<Expr> Lowering::size_value(const TermPtr& t) {
   if (t->kind == TermKind::Number) return Expr::constant(t->value);
   if (t->kind == TermKind::Size) return Expr::param(t->name);
   if (t->kind == TermKind::Let) return size_value(t->args[0]);
-  if (t->kind != TermKind::Apply || t->op > Apply::Neg) return error(t->loc, "'" + to_text(t) + "' is not a number");
+  if (t->kind != TermKind::Apply || t->op > Apply::Neg)
+    return error(t->loc, "'" + to_text(t) + "' is not a number");
   if (auto c = const_int(t)) return Expr::constant(static_cast<double>(*c));
   auto a = size_value(t->args[0]);
   if (!a) return {};
@@ -64,8 +81,11 @@ std::optional<Expr> Lowering::size_value(const TermPtr& t) {
   if (t->op == Apply::Mul) return x * y;
   const auto divisor = const_int(t->args[1]);
   if (!divisor || *divisor <= 0)
-    return error(t->loc, "between sizes, " + std::string(t->op == Apply::Div ? "/" : "%") + " needs a positive constant on its right",
-                 {{t->loc, "for a real quotient write f32(" + to_text(t->args[0]) + ") / " + to_text(t->args[1])}});
+    return error(t->loc,
+                 "between sizes, " + std::string(t->op == Apply::Div ? "/" : "%") +
+                     " needs a positive constant on its right",
+                 {{t->loc, "for a real quotient write f32(" + to_text(t->args[0]) + ") / " +
+                               to_text(t->args[1])}});
   const Expr q = Expr::make(Op::Floor, {x / y});
   return t->op == Apply::Div ? q : x - q * y;
 }
@@ -74,7 +94,8 @@ std::optional<Expr> Lowering::as_float(Builder& b, const Scalar& s, Type type) {
   (void)b;
   switch (s.cls) {
     case ScalarClass::Float:
-    case ScalarClass::Real: return s.e;
+    case ScalarClass::Real:
+      return s.e;
     case ScalarClass::Adaptive: {
       auto v = size_value(s.term);
       if (!v) return {};
@@ -95,7 +116,8 @@ std::optional<Expr> Lowering::as_float(Builder& b, const Scalar& s, Type type) {
 
 std::optional<Expr> Lowering::as_int(Builder& b, const Scalar& s) {
   switch (s.cls) {
-    case ScalarClass::Int: return s.e;
+    case ScalarClass::Int:
+      return s.e;
     case ScalarClass::Adaptive:
       if (auto c = const_int(s.term)) return Expr::constant(static_cast<double>(*c), Type::I32);
       [[fallthrough]];
@@ -120,13 +142,19 @@ std::optional<Expr> Lowering::as_int(Builder& b, const Scalar& s) {
 std::optional<Expr> Lowering::as_bool(Builder& b, const Scalar& s) {
   (void)b;
   if (s.cls == ScalarClass::Bool) return s.e;
-  return error(s.term->loc, "a condition is needed here", {{s.term->loc, "compare: " + to_text(s.term) + " != 0"}});
+  return error(s.term->loc, "a condition is needed here",
+               {{s.term->loc, "compare: " + to_text(s.term) + " != 0"}});
 }
 
 // Two operands brought to one class. Sizes and integer numbers follow the other operand.
-std::optional<Lowering::Pair> Lowering::pair(Builder& b, const Scalar& x, const Scalar& y, const TermPtr& at) {
-  auto integral = [](const Scalar& s) { return s.cls == ScalarClass::Int || s.cls == ScalarClass::IndexValue; };
-  auto real = [](const Scalar& s) { return s.cls == ScalarClass::Float || s.cls == ScalarClass::Real; };
+std::optional<Lowering::Pair> Lowering::pair(Builder& b, const Scalar& x, const Scalar& y,
+                                             const TermPtr& at) {
+  auto integral = [](const Scalar& s) {
+    return s.cls == ScalarClass::Int || s.cls == ScalarClass::IndexValue;
+  };
+  auto real = [](const Scalar& s) {
+    return s.cls == ScalarClass::Float || s.cls == ScalarClass::Real;
+  };
   if ((integral(x) && real(y)) || (real(x) && integral(y))) {
     const Scalar& i = integral(x) ? x : y;
     const char* what = i.cls == ScalarClass::IndexValue ? "an index value" : "an integer";
@@ -140,23 +168,31 @@ std::optional<Lowering::Pair> Lowering::pair(Builder& b, const Scalar& x, const 
     return Pair{*p, *q, ScalarClass::Int};
   }
   const bool wide = (x.e && x.e->type == Type::F64) || (y.e && y.e->type == Type::F64);
-  auto p = as_float(b, x, wide ? Type::F64 : Type::F32), q = as_float(b, y, wide ? Type::F64 : Type::F32);
+  auto p = as_float(b, x, wide ? Type::F64 : Type::F32),
+       q = as_float(b, y, wide ? Type::F64 : Type::F32);
   if (!p || !q) return {};
   return Pair{*p, *q, ScalarClass::Float};
 }
 
 std::optional<Scalar> Lowering::scalar(Builder& b, const TermPtr& t) {
   switch (t->kind) {
-    case TermKind::Bad: failed_ = true; return {};
+    case TermKind::Bad:
+      failed_ = true;
+      return {};
     case TermKind::Number:
       if (t->boolean) return Scalar{Expr::constant(t->value, Type::Bool), ScalarClass::Bool, t};
       if (t->integer) return Scalar{{}, ScalarClass::Adaptive, t};
       return Scalar{Expr::constant(t->value), ScalarClass::Real, t};
-    case TermKind::Size: return Scalar{{}, ScalarClass::Adaptive, t};
-    case TermKind::Index: return Scalar{{}, ScalarClass::IndexValue, t};
-    case TermKind::Element: return read(b, t);
-    case TermKind::Reduce: return reduce(b, t);
-    case TermKind::Cast: return cast(b, t);
+    case TermKind::Size:
+      return Scalar{{}, ScalarClass::Adaptive, t};
+    case TermKind::Index:
+      return Scalar{{}, ScalarClass::IndexValue, t};
+    case TermKind::Element:
+      return read(b, t);
+    case TermKind::Reduce:
+      return reduce(b, t);
+    case TermKind::Cast:
+      return cast(b, t);
     case TermKind::Where: {
       // Undefined where the condition does not hold; so is everything computed from it.
       if (!restrict(b, t->args[0])) return {};
@@ -166,8 +202,10 @@ std::optional<Scalar> Lowering::scalar(Builder& b, const TermPtr& t) {
       const Type type = b.var_type.value_or(Type::F32);
       return Scalar{Expr::var(t->name, type), class_of_type(type), t};
     }
-    case TermKind::Let: return let(b, t);
-    case TermKind::Apply: return apply(b, t);
+    case TermKind::Let:
+      return let(b, t);
+    case TermKind::Apply:
+      return apply(b, t);
   }
   return {};
 }
@@ -226,38 +264,53 @@ std::optional<Scalar> Lowering::apply(Builder& b, const TermPtr& t) {
     }
     case Apply::Mod:
       return error(t->loc, "% is for indices and sizes, by a positive constant");
-    default: break;
+    default:
+      break;
   }
-  if (is_comparison(t->op) && (t->op == Apply::Eq || t->op == Apply::Ne) && args[0].cls == ScalarClass::Bool &&
-      args[1].cls == ScalarClass::Bool)
+  if (is_comparison(t->op) && (t->op == Apply::Eq || t->op == Apply::Ne) &&
+      args[0].cls == ScalarClass::Bool && args[1].cls == ScalarClass::Bool)
     return made(t->op == Apply::Eq ? Op::Eq : Op::Ne, {args[0].e, args[1].e}, ScalarClass::Bool);
   auto p = pair(b, args[0], args[1], t);
   if (!p) return {};
-  if (is_comparison(t->op) && args[0].cls == ScalarClass::Adaptive && args[1].cls == ScalarClass::Adaptive) {
+  if (is_comparison(t->op) && args[0].cls == ScalarClass::Adaptive &&
+      args[1].cls == ScalarClass::Adaptive) {
     auto x = as_int(b, args[0]), y = as_int(b, args[1]);  // sizes compare as integers
     if (!x || !y) return {};
     p->a = *x;
     p->b = *y;
   }
   switch (t->op) {
-    case Apply::Lt: return made(Op::Lt, {p->a, p->b}, ScalarClass::Bool);
-    case Apply::Le: return made(Op::Le, {p->a, p->b}, ScalarClass::Bool);
-    case Apply::Gt: return made(Op::Lt, {p->b, p->a}, ScalarClass::Bool);
-    case Apply::Ge: return made(Op::Le, {p->b, p->a}, ScalarClass::Bool);
-    case Apply::Eq: return made(Op::Eq, {p->a, p->b}, ScalarClass::Bool);
-    case Apply::Ne: return made(Op::Ne, {p->a, p->b}, ScalarClass::Bool);
-    case Apply::Add: return made(Op::Add, {p->a, p->b}, p->cls);
-    case Apply::Sub: return made(Op::Sub, {p->a, p->b}, p->cls);
-    case Apply::Mul: return made(Op::Mul, {p->a, p->b}, p->cls);
-    case Apply::Max: return made(Op::Max, {p->a, p->b}, p->cls);
-    case Apply::Min: return made(Op::Min, {p->a, p->b}, p->cls);
+    case Apply::Lt:
+      return made(Op::Lt, {p->a, p->b}, ScalarClass::Bool);
+    case Apply::Le:
+      return made(Op::Le, {p->a, p->b}, ScalarClass::Bool);
+    case Apply::Gt:
+      return made(Op::Lt, {p->b, p->a}, ScalarClass::Bool);
+    case Apply::Ge:
+      return made(Op::Le, {p->b, p->a}, ScalarClass::Bool);
+    case Apply::Eq:
+      return made(Op::Eq, {p->a, p->b}, ScalarClass::Bool);
+    case Apply::Ne:
+      return made(Op::Ne, {p->a, p->b}, ScalarClass::Bool);
+    case Apply::Add:
+      return made(Op::Add, {p->a, p->b}, p->cls);
+    case Apply::Sub:
+      return made(Op::Sub, {p->a, p->b}, p->cls);
+    case Apply::Mul:
+      return made(Op::Mul, {p->a, p->b}, p->cls);
+    case Apply::Max:
+      return made(Op::Max, {p->a, p->b}, p->cls);
+    case Apply::Min:
+      return made(Op::Min, {p->a, p->b}, p->cls);
     case Apply::Div:
     case Apply::Pow:
       if (p->cls == ScalarClass::Int)
-        return error(t->loc, std::string(t->op == Apply::Div ? "/" : "pow") + " of integers needs a cast",
+        return error(t->loc,
+                     std::string(t->op == Apply::Div ? "/" : "pow") + " of integers needs a cast",
                      {{t->loc, "write f32(...) around the operands"}});
       return made(t->op == Apply::Div ? Op::Div : Op::Pow, {p->a, p->b}, ScalarClass::Float);
-    default: break;
+    default:
+      break;
   }
   return error(t->loc, "this operation is not possible here");
 }
@@ -266,24 +319,33 @@ std::optional<Scalar> Lowering::cast(Builder& b, const TermPtr& t) {
   auto s = scalar(b, t->args[0]);
   if (!s) return {};
   std::optional<Expr> e;
-  if (s->cls == ScalarClass::Bool) e = s->e;
-  else if (s->cls == ScalarClass::Int || s->cls == ScalarClass::IndexValue) e = as_int(b, *s);
-  else e = as_float(b, *s, t->type);
+  if (s->cls == ScalarClass::Bool)
+    e = s->e;
+  else if (s->cls == ScalarClass::Int || s->cls == ScalarClass::IndexValue)
+    e = as_int(b, *s);
+  else
+    e = as_float(b, *s, t->type);
   if (!e) return {};
   if (t->type == Type::Bool && s->cls != ScalarClass::Bool)
-    return error(t->loc, "a number is not cast to a truth value", {{t->loc, "compare: " + to_text(t->args[0]) + " != 0"}});
+    return error(t->loc, "a number is not cast to a truth value",
+                 {{t->loc, "compare: " + to_text(t->args[0]) + " != 0"}});
   if ((*e)->type == t->type && (*e)->op != Op::Const) return Scalar{*e, class_of_type(t->type), t};
   return Scalar{Expr::cast(*e, t->type), class_of_type(t->type), t};
 }
 
-// What a store to a tensor of this type holds: floats narrow silently (a Cast node), everything else asks.
-std::optional<Expr> Lowering::stored(Builder& b, const Scalar& s, Type type, const Loc& loc, const std::string& tensor) {
+// What a store to a tensor of this type holds: floats narrow silently (a Cast node), everything
+// else asks.
+std::optional<Expr> Lowering::stored(Builder& b, const Scalar& s, Type type, const Loc& loc,
+                                     const std::string& tensor) {
   const std::string name(type_name(type));
   auto needs_cast = [&](const char* what) {
-    return error(loc, "'" + tensor + "' holds " + name + ", but this is " + what + ": it needs a cast",
-                 {{s.term->loc, type == Type::Bool ? "compare: " + to_text(s.term) + " != 0" : "write " + name + "(" + to_text(s.term) + ")"}});
+    return error(
+        loc, "'" + tensor + "' holds " + name + ", but this is " + what + ": it needs a cast",
+        {{s.term->loc, type == Type::Bool ? "compare: " + to_text(s.term) + " != 0"
+                                          : "write " + name + "(" + to_text(s.term) + ")"}});
   };
-  if (type == Type::Bool) return s.cls == ScalarClass::Bool ? std::optional<Expr>(s.e) : needs_cast("a number");
+  if (type == Type::Bool)
+    return s.cls == ScalarClass::Bool ? std::optional<Expr>(s.e) : needs_cast("a number");
   if (s.cls == ScalarClass::Bool) return needs_cast("a truth value");
   if (is_float(type)) {
     if (s.cls == ScalarClass::Int) return needs_cast("an integer");
@@ -311,7 +373,8 @@ bool Lowering::restrict(Builder& b, const TermPtr& condition_term) {
     failed_ = true;
     return false;
   }
-  if (t->kind == TermKind::Apply && t->op == Apply::And) return restrict(b, t->args[0]) && restrict(b, t->args[1]);
+  if (t->kind == TermKind::Apply && t->op == Apply::And)
+    return restrict(b, t->args[0])&& restrict(b, t->args[1]);
   if (t->kind == TermKind::Number && t->boolean && t->value != 0) return true;
   auto keep = [&](std::vector<TermPtr>& list) {
     for (const TermPtr& x : list)
@@ -324,12 +387,14 @@ bool Lowering::restrict(Builder& b, const TermPtr& condition_term) {
   }
   auto text = condition(&b, t);
   if (!text) return false;
-  if (std::find(b.conditions.begin(), b.conditions.end(), *text) == b.conditions.end()) b.conditions.push_back(*text);
+  if (std::find(b.conditions.begin(), b.conditions.end(), *text) == b.conditions.end())
+    b.conditions.push_back(*text);
   keep(b.restrictions);
   return true;
 }
 
-TermPtr Lowering::element_term(const std::string& tensor, const std::vector<std::string>& dims, const Loc& loc) const {
+TermPtr Lowering::element_term(const std::string& tensor, const std::vector<std::string>& dims,
+                               const Loc& loc) const {
   Term t;
   t.kind = TermKind::Element;
   t.name = tensor;
@@ -347,7 +412,8 @@ TermPtr Lowering::element_term(const std::string& tensor, const std::vector<std:
 // A named value: written out, or computed once as a tensor over the indices it depends on.
 std::optional<Scalar> Lowering::let(Builder& b, const TermPtr& t) {
   if (!materialize_[t.get()]) return scalar(b, t->args[0]);
-  if (auto it = lets_.find(t.get()); it != lets_.end()) return read(b, element_term(it->second.tensor, it->second.dims, t->loc));
+  if (auto it = lets_.find(t.get()); it != lets_.end())
+    return read(b, element_term(it->second.tensor, it->second.dims, t->loc));
   const std::set<std::string> free = free_indices(t);
   Builder inner;
   for (const std::string& d : b.dims)
@@ -356,12 +422,16 @@ std::optional<Scalar> Lowering::let(Builder& b, const TermPtr& t) {
   auto s = scalar(inner, t->args[0]);
   if (!s) return {};
   Type type = Type::F32;
-  if (s->cls == ScalarClass::Bool) type = Type::Bool;
-  else if (s->cls == ScalarClass::Int || s->cls == ScalarClass::IndexValue) type = Type::I32;
-  else if (s->e && s->e->type == Type::F64) type = Type::F64;
+  if (s->cls == ScalarClass::Bool)
+    type = Type::Bool;
+  else if (s->cls == ScalarClass::Int || s->cls == ScalarClass::IndexValue)
+    type = Type::I32;
+  else if (s->e && s->e->type == Type::F64)
+    type = Type::F64;
   auto e = stored(inner, *s, type, t->loc, t->name);
   if (!e) return {};
-  const std::string name = new_tensor(t->in_helper ? target_ + "_" + t->name : t->name, type, inner.dims);
+  const std::string name =
+      new_tensor(t->in_helper ? target_ + "_" + t->name : t->name, type, inner.dims);
   isl::set written;
   if (!finish(inner, name, inner.dims, *e, {}, t->loc, &written)) return {};
   TensorState& state = state_.at(name);

@@ -20,26 +20,30 @@ std::string header_dir(const std::string& asked) {
   return std::string(NAUTILUS_SOURCE_DIR) + "/compiler/spec/include";
 }
 
-SpecResult read(poly::ContextPtr ctx, const std::string& path, const std::string* text, const std::string& include_dir) {
+SpecResult read(poly::ContextPtr ctx, const std::string& path, const std::string* text,
+                const std::string& include_dir) {
   SpecResult out;
-  const FrontResult front = run_clang(path, text, header_dir(include_dir), [&](const SpecFile& file) {
-    std::vector<Diag> diags;
-    for (const KernelDecl& k : file.kernels)
-      if (auto p = lower_kernel(ctx, k, file.file, diags)) out.kernels.push_back(std::move(*p));
-    if (file.kernels.empty()) {
-      Diag d;
-      d.message = "'" + file.file + "' has no kernel; one is written NAUTILUS_KERNEL(name) { ... }";
-      diags.push_back(std::move(d));
-    }
-    return diags;
-  });
+  const FrontResult front =
+      run_clang(path, text, header_dir(include_dir), [&](const SpecFile& file) {
+        std::vector<Diag> diags;
+        for (const KernelDecl& k : file.kernels)
+          if (auto p = lower_kernel(ctx, k, file.file, diags)) out.kernels.push_back(std::move(*p));
+        if (file.kernels.empty()) {
+          Diag d;
+          d.message =
+              "'" + file.file + "' has no kernel; one is written NAUTILUS_KERNEL(name) { ... }";
+          diags.push_back(std::move(d));
+        }
+        return diags;
+      });
   out.diagnostics = front.diagnostics;
   out.ok = front.ok;
   return out;
 }
 
 bool ends_with(const std::string& s, const std::string& suffix) {
-  return s.size() >= suffix.size() && s.compare(s.size() - suffix.size(), suffix.size(), suffix) == 0;
+  return s.size() >= suffix.size() &&
+         s.compare(s.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
 Expected<std::string> slurp(const std::string& path) {
@@ -74,7 +78,8 @@ SpecResult read_spec_text(poly::ContextPtr ctx, const std::string& text, const s
   return read(std::move(ctx), name.empty() ? "spec.cpp" : name, &text, include_dir);
 }
 
-SpecResult read_spec(poly::ContextPtr ctx, const std::string& path, const std::string& include_dir) {
+SpecResult read_spec(poly::ContextPtr ctx, const std::string& path,
+                     const std::string& include_dir) {
   auto text = slurp(path);
   if (!text) {
     SpecResult out;
@@ -84,7 +89,8 @@ SpecResult read_spec(poly::ContextPtr ctx, const std::string& path, const std::s
   return read(std::move(ctx), path, &*text, include_dir);
 }
 
-Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path, const std::string& kernel) {
+Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path,
+                                     const std::string& kernel) {
   Refusal r{"load " + path, path, "", ""};
   if (ends_with(path, ".naut")) {
     auto text = slurp(path);

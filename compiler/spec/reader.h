@@ -14,10 +14,13 @@ struct SpecResult {
   bool ok = false;                     // no error at all
 };
 // `include_dir`: where nautilus/spec.h lies (empty: the installed or source location).
-SpecResult read_spec(poly::ContextPtr ctx, const std::string& path, const std::string& include_dir = "");
+SpecResult read_spec(poly::ContextPtr ctx, const std::string& path,
+                     const std::string& include_dir = "");
 SpecResult read_spec_text(poly::ContextPtr ctx, const std::string& text, const std::string& name,
                           const std::string& include_dir = "");
-// *.naut or *.spec.cpp by extension; `kernel` selects by name when a file has several ("" : the only/first one).
-Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path, const std::string& kernel = "");
+// *.naut or *.spec.cpp by extension; `kernel` selects by name when a file has several ("" : the
+// only/first one).
+Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path,
+                                     const std::string& kernel = "");
 
 }  // namespace nautilus::spec

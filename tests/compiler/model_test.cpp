@@ -15,7 +15,8 @@ using namespace nautilus;
 using nlohmann::json;
 using spec::ModelKernel;
 
-const ModelKernel* kernel(const spec::ModelKernels& k, const std::string& phase, const std::string& role) {
+const ModelKernel* kernel(const spec::ModelKernels& k, const std::string& phase,
+                          const std::string& role) {
   for (const ModelKernel& x : k.kernels)
     if (x.phase == phase && x.role == role) return &x;
   return nullptr;
@@ -26,16 +27,23 @@ bool mentions(const std::vector<std::string>& notes, const std::string& part) {
   return false;
 }
 json llama() {
-  return {{"model_type", "llama"}, {"hidden_size", 4096}, {"num_hidden_layers", 32}, {"num_attention_heads", 32},
-          {"num_key_value_heads", 8}, {"intermediate_size", 14336}, {"vocab_size", 128256}, {"hidden_act", "silu"}};
+  return {{"model_type", "llama"},     {"hidden_size", 4096},      {"num_hidden_layers", 32},
+          {"num_attention_heads", 32}, {"num_key_value_heads", 8}, {"intermediate_size", 14336},
+          {"vocab_size", 128256},      {"hidden_act", "silu"}};
 }
 
 TEST(ModelCorpus, FactsOfTheShippedModels) {
-  struct Facts { const char* name; int64_t layers, hidden, heads, kv, d, ffn; };
-  for (const Facts& f : {Facts{"llama-2-7b", 32, 4096, 32, 32, 128, 11008}, Facts{"qwen2-7b", 28, 3584, 28, 4, 128, 18944},
-                         Facts{"qwen3-8b", 36, 4096, 32, 8, 128, 12288}, Facts{"glm-4-9b", 40, 4096, 32, 2, 128, 13696},
-                         Facts{"vit-b-16", 12, 768, 12, 12, 64, 3072}, Facts{"vit-l-16", 24, 1024, 16, 16, 64, 4096},
-                         Facts{"vit-h-14", 32, 1280, 16, 16, 80, 5120}}) {
+  struct Facts {
+    const char* name;
+    int64_t layers, hidden, heads, kv, d, ffn;
+  };
+  for (const Facts& f :
+       {Facts{"llama-2-7b", 32, 4096, 32, 32, 128, 11008},
+        Facts{"qwen2-7b", 28, 3584, 28, 4, 128, 18944},
+        Facts{"qwen3-8b", 36, 4096, 32, 8, 128, 12288},
+        Facts{"glm-4-9b", 40, 4096, 32, 2, 128, 13696},
+        Facts{"vit-b-16", 12, 768, 12, 12, 64, 3072}, Facts{"vit-l-16", 24, 1024, 16, 16, 64, 4096},
+        Facts{"vit-h-14", 32, 1280, 16, 16, 80, 5120}}) {
     auto m = spec::load_model(f.name);
     ASSERT_TRUE(m) << m.error().text();
     EXPECT_EQ(m->layers, f.layers) << f.name;
@@ -56,13 +64,15 @@ TEST(ModelCorpus, ExpansionsBindInTheCorpus) {
     auto it = programs.find(name);
     if (it == programs.end()) {
       const std::string file = name.rfind("matmul_", 0) == 0 ? "matmul_epilogue" : name;
-      auto p = spec::load_program(ctx, std::string(NAUTILUS_SOURCE_DIR) + "/corpus/kernels/" + file + ".spec.cpp", name);
+      auto p = spec::load_program(
+          ctx, std::string(NAUTILUS_SOURCE_DIR) + "/corpus/kernels/" + file + ".spec.cpp", name);
       EXPECT_TRUE(p) << p.error().text();
       it = programs.emplace(name, *p).first;
     }
     return it->second;
   };
-  for (const char* name : {"llama-2-7b", "qwen2-7b", "qwen3-8b", "glm-4-9b", "vit-b-16", "vit-l-16", "vit-h-14"})
+  for (const char* name :
+       {"llama-2-7b", "qwen2-7b", "qwen3-8b", "glm-4-9b", "vit-b-16", "vit-l-16", "vit-h-14"})
     for (int64_t tp : {1, 4}) {
       auto k = spec::expand_model(name, {"", 2, 1024, tp});
       ASSERT_TRUE(k) << k.error().text();
@@ -85,7 +95,8 @@ TEST(ModelExpansion, GroupedHeadsPrefillAndDecode) {
   const ModelKernel* a = kernel(*k, "prefill", "attention");
   ASSERT_NE(a, nullptr);
   EXPECT_EQ(a->kernel, "attention_causal_gqa");
-  EXPECT_EQ(a->sizes, (poly::Sizes{{"B", 3}, {"Hk", 4}, {"G", 4}, {"N", 500}, {"M", 500}, {"D", 128}}));
+  EXPECT_EQ(a->sizes,
+            (poly::Sizes{{"B", 3}, {"Hk", 4}, {"G", 4}, {"N", 500}, {"M", 500}, {"D", 128}}));
   EXPECT_EQ(a->count, 32);
   a = kernel(*k, "decode", "attention");
   ASSERT_NE(a, nullptr);
@@ -122,7 +133,8 @@ TEST(ModelExpansion, VisionTokensAreNoMultipleOfATile) {
 }
 
 TEST(ModelExpansion, TensorParallelDegrees) {
-  auto k = spec::expand_model("glm-4-9b", {"prefill", 1, 128, 4});  // 2 key/value heads on 4 devices
+  auto k =
+      spec::expand_model("glm-4-9b", {"prefill", 1, 128, 4});  // 2 key/value heads on 4 devices
   ASSERT_TRUE(k) << k.error().text();
   const ModelKernel* a = kernel(*k, "prefill", "attention");
   ASSERT_NE(a, nullptr);
@@ -166,11 +178,16 @@ TEST(ModelReading, UnknownKeysAreListedUnsupportedFeaturesNamed) {
 }
 
 TEST(ModelReading, SenselessFactsAreRefusedByKey) {
-  struct Bad { const char* key; json value; };
-  for (const Bad& b : {Bad{"hidden_size", -1}, Bad{"hidden_size", "large"}, Bad{"hidden_size", 1.5}, Bad{"hidden_size", 1e300},
-                       Bad{"num_hidden_layers", 0}, Bad{"num_attention_heads", json::array()}, Bad{"num_key_value_heads", 5},
-                       Bad{"intermediate_size", json::object()}, Bad{"vocab_size", "many"}, Bad{"attention_bias", "perhaps"},
-                       Bad{"model_type", 7}, Bad{"hidden_act", 7}, Bad{"partial_rotary_factor", 2}, Bad{"sliding_window", -4}}) {
+  struct Bad {
+    const char* key;
+    json value;
+  };
+  for (const Bad& b : {Bad{"hidden_size", -1}, Bad{"hidden_size", "large"}, Bad{"hidden_size", 1.5},
+                       Bad{"hidden_size", 1e300}, Bad{"num_hidden_layers", 0},
+                       Bad{"num_attention_heads", json::array()}, Bad{"num_key_value_heads", 5},
+                       Bad{"intermediate_size", json::object()}, Bad{"vocab_size", "many"},
+                       Bad{"attention_bias", "perhaps"}, Bad{"model_type", 7}, Bad{"hidden_act", 7},
+                       Bad{"partial_rotary_factor", 2}, Bad{"sliding_window", -4}}) {
     json j = llama();
     j[b.key] = b.value;
     auto m = spec::read_model(j, "m");
@@ -210,7 +227,8 @@ TEST(ModelSizes, ForAProgram) {
   auto s = spec::sizes_for("qwen3-8b", *p, {"prefill", 1, 1024, 1}, notes);
   ASSERT_TRUE(s) << s.error().text();
   EXPECT_EQ(*s, (poly::Sizes{{"B", 1}, {"Hk", 8}, {"G", 4}, {"N", 1024}, {"M", 1024}, {"D", 128}}));
-  p = spec::load_program(ctx, dir + "attention_alibi.spec.cpp");  // no kernel of this model: by size names
+  p = spec::load_program(
+      ctx, dir + "attention_alibi.spec.cpp");  // no kernel of this model: by size names
   ASSERT_TRUE(p);
   notes.clear();
   s = spec::sizes_for("qwen3-8b", *p, {"decode", 2, 1024, 1}, notes);

@@ -32,8 +32,10 @@ std::string place_of(const std::string& text) {
   const size_t at = text.find("/*^*/") + 5;
   int line = 1, column = 1;
   for (size_t k = 0; k < at; ++k)
-    if (text[k] == '\n') ++line, column = 1;
-    else ++column;
+    if (text[k] == '\n')
+      ++line, column = 1;
+    else
+      ++column;
   return "spec.cpp:" + std::to_string(line) + ":" + std::to_string(column);
 }
 
@@ -57,57 +59,129 @@ TEST_P(Diagnostics, SaysWhatWhereAndTheWayOut) {
 INSTANTIATE_TEST_SUITE_P(
     Table, Diagnostics,
     testing::Values(
-        Case{"unknown_name", "Output O(f32, {N});\nO(i) = Y(i) + /*^*/Z(i);", "undeclared identifier 'Z'", ""},
-        Case{"unknown_index", "Output O(f32, {N});\nO(i) = Y(/*^*/q);", "undeclared identifier 'q'", ""},
-        Case{"too_few_indices", "Output O(f32, {N});\nO(i) = /*^*/X(i);", "'X' has 2 dimensions, but 1 index is given", "declared here"},
-        Case{"too_many_indices", "Output O(f32, {N});\nO(i) = /*^*/Y(i, i);", "'Y' has 1 dimension, but 2 indices are given", "declared here"},
-        Case{"wrong_rank_on_the_left", "Output O(f32, {N});\n/*^*/O(i, j) = X(i, j);", "'O' has 1 dimensions, but 2 indices are given", "declared here"},
-        Case{"index_outside_reduction", "Output O(f32, {N});\nO(i) = sum(j, X(i, j)) + X(i, /*^*/j);", "index 'j' is used outside its reduction", "sum(j, ...)"},
-        Case{"free_index_not_on_the_left", "Output O(f32, {N});\nO(i) = X(i, /*^*/j);", "index 'j' is used outside its reduction", "left of the definition"},
-        Case{"defined_twice", "Output O(f32, {N});\nO(i) = Y(i);\n/*^*/O(i) = 2 * Y(i);", "'O' is defined twice", "where(condition"},
-        Case{"overlapping_parts", "Output O(f32, {N});\nO(i) = where(i < 5, Y(i));\n/*^*/O(i) = where(i >= 4, 0);", "'O' is defined twice", "where(condition"},
-        Case{"output_never_defined", "Output /*^*/O(f32, {N});\n", "output 'O' is never defined", "write O(i"},
-        Case{"intermediate_never_defined", "Tensor /*^*/T(f32);\nOutput O(f32, {N});\nO(i) = T(i);", "'T' is used but never defined", "write T(i"},
-        Case{"does_not_cover", "Output O(f32, {N, M});\n/*^*/O(i, j) = softmax(j, where(j <= i), X(i, j));", "definition does not cover the output 'O'", "O(i, j) = where(!condition, 0)"},
-        Case{"does_not_cover_shape", "Output O(f32, {N + 1});\n/*^*/O(i) = Y(i);", "definition does not cover the output 'O'", "define the rest"},
-        Case{"covers_only_by_data", "Output O(f32, {N});\n/*^*/O(i) = where(I(i) > 0, Y(i));", "where it is defined depends on data", "select(condition, x, 0)"},
-        Case{"cycle", "Tensor A(f32), B(f32);\nOutput O(f32, {N});\n/*^*/A(i) = B(i) + 1;\nB(i) = A(i);\nO(i) = A(i);", "cyclic definition: A needs B needs A", "cannot be defined by its own elements"},
-        Case{"cycle_of_one", "Tensor A(f32);\nOutput O(f32, {N});\n/*^*/A(i) = Y(i) + A(i);\nO(i) = A(i);", "cyclic definition: A needs A", "recurrences"},
-        Case{"product_of_indices", "Output O(f32, {N});\nO(i) = sum(j, X(i, i /*^*/* j));", "'i * j' is not affine", "one dimension more"},
-        Case{"product_as_value", "Output O(f32, {N});\nO(i) = Y(i) * f32(i /*^*/* i);", "'i * i' is not affine", "f32(i) * f32(i)"},
-        Case{"division_by_size", "Output O(f32, {N});\nO(i) = Y(i / /*^*/M);", "needs a positive constant on its right", "use a number"},
-        Case{"division_by_zero", "Output O(f32, {N});\nO(i) = Y(i / /*^*/0);", "needs a positive constant", ""},
-        Case{"real_index", "Output O(f32, {N});\nO(i) = Y(/*^*/0.5);", "an index must be an integer", ""},
-        Case{"float_tensor_as_index", "Output O(f32, {N});\nO(i) = Y(/*^*/Y(i));", "an index must be an integer, but 'Y' holds f32", "only i32 and i8"},
-        Case{"index_needs_cast", "Output O(f32, {N});\nO(i) = Y(i) * (i /*^*/+ 1);", "an index value among real numbers needs a cast", "write f32(i + 1)"},
-        Case{"index_value_among_reals", "Output O(f32, {N, M});\nO(i, j) = X(i, j) + (j /*^*/- i);", "an index value among real numbers needs a cast", "write f32(j - i)"},
-        Case{"integer_among_reals", "Output O(f32, {N});\nO(i) = Y(i) + /*^*/I(i);", "an integer among real numbers needs a cast", "write f32(I(i))"},
-        Case{"real_into_integer", "Output O(i32, {N});\nO(i) = /*^*/Y(i);", "'O' holds i32, but this is a real number: it needs a cast", "write i32(Y(i))"},
-        Case{"integer_into_real", "Output O(f32, {N});\nO(i) = /*^*/I(i);", "'O' holds f32, but this is an integer", "write f32(I(i))"},
-        Case{"truth_in_arithmetic", "Output O(f32, {N});\nO(i) = 2.0 * (Y(i) /*^*/> 0);", "a truth value is not a number", "select(condition"},
-        Case{"number_as_condition", "Output O(f32, {N});\nO(i) = select(/*^*/Y(i), 1, 2);", "a condition is needed here", "!= 0"},
-        Case{"out_of_range", "Output O(f32, {N});\nO(i) = Y(i /*^*/+ 1);", "index 'i + 1' leaves dimension 1 of 'Y', whose extent is N, for example at i = 0 with N = 1", "where(condition"},
-        Case{"out_of_range_below", "Output O(f32, {N});\nO(i) = Y(i /*^*/- 1);", "leaves dimension 1 of 'Y'", "where(condition"},
-        Case{"out_of_range_other_size", "Output O(f32, {N});\nO(i) = sum(j, X(/*^*/j, j));", "index 'j' leaves dimension 1 of 'X', whose extent is N", "at_most(M)"},
-        Case{"left_out_of_range", "Output O(f32, {N});\nO(i /*^*/+ 1) = Y(i);", "index 'i + 1' leaves dimension 1 of 'O'", "declare a larger extent"},
-        Case{"not_injective", "Output O(f32, {N});\n/*^*/O(i / 2) = Y(i);", "different index values define the same element", "defined once"},
-        Case{"reduced_index_is_free", "Output O(f32, {N, M});\nO(i, j) = sum(/*^*/j, X(i, j));", "reduction index 'j' is also free here", "declare another"},
-        Case{"nested_same_index", "Output O(f32, {N});\nO(i) = sum(j, X(i, j) * max(/*^*/j, X(i, j)));", "reduction index 'j' is also free here", "declare another"},
-        Case{"reduced_twice", "Output O(f32, {N});\nO(i) = sum({j, /*^*/j}, X(i, j));", "runs over 'j' twice", ""},
-        Case{"negative_extent", "Output O(f32, {N});\nTensor T(f32, {N /*^*/- 4});\nO(i) = Y(i);\nIndex q(N - 4);\nT(q) = Y(q);", "extent N - 4 of 'T' is a negative size at N = 0", "at_least"},
-        Case{"negative_number", "Output O(f32, {N});\nIndex q(/*^*/-3);\nO(i) = Y(i) + sum(q, Y(q));", "a negative size", ""},
-        Case{"impossible_facts", "Size /*^*/Z = at_least(4).at_most(3);\nOutput O(f32, {N});\nO(i) = Y(i);", "no value of 'Z' fulfils these facts", ""},
-        Case{"negative_fact", "Size Z = at_most(/*^*/-1);\nOutput O(f32, {N});\nO(i) = Y(i);", "a negative size", ""},
-        Case{"typical_contradicts", "Size Z = multiple_of(16).typical(/*^*/17);\nOutput O(f32, {N});\nO(i) = Y(i);", "typical sizes contradict", ""},
-        Case{"define_input", "Output O(f32, {N});\nO(i) = Y(i);\n/*^*/H(i) = Y(i);", "input 'H' cannot be defined", "declare it as Tensor or Output"},
-        Case{"reserved_name", "Size /*^*/mod;\nOutput O(f32, {N});\nO(i) = Y(i);", "the name 'mod' has a meaning of its own", "choose another"},
-        Case{"bad_monoid", "Monoid /*^*/m(0, [](Value a, Value b) { return a - b; });\nOutput O(f32, {N});\nO(i) = reduce(m, j, X(i, j));", "the operation of 'm' is not commutative", ""},
-        Case{"bad_identity", "Monoid /*^*/m(1, [](Value a, Value b) { return a + b; });\nOutput O(f32, {N});\nO(i) = reduce(m, j, X(i, j));", "1 is not the identity of 'm'", ""},
-        Case{"chained_comparison", "Output O(f32, {N});\nO(i) = sum(j, where(0 /*^*/<= j <= i), X(i, j));", "a comparison cannot be compared again", "a <= b && b <= c"},
-        Case{"loop", "Output O(f32, {N});\n/*^*/for (int q = 0; q < 3; ++q) O(i) = Y(i);", "a spec has no loops", "an equation"},
-        Case{"branch", "Output O(f32, {N});\n/*^*/if (true) O(i) = Y(i);", "a spec has no branches", "select(condition"},
-        Case{"no_definition", "Output O(f32, {N});\nO(i) = Y(i);\n/*^*/Y(i);", "this statement defines nothing", "T(i, j) = ..."},
-        Case{"recursive_function", "auto f = [](auto self, Value x) -> Value { return self(self, x) + 1; };\nOutput O(f32, {N});\nO(i) = f(f, Y(i));", "'operator()' calls itself without end", ""},
+        Case{"unknown_name", "Output O(f32, {N});\nO(i) = Y(i) + /*^*/Z(i);",
+             "undeclared identifier 'Z'", ""},
+        Case{"unknown_index", "Output O(f32, {N});\nO(i) = Y(/*^*/q);", "undeclared identifier 'q'",
+             ""},
+        Case{"too_few_indices", "Output O(f32, {N});\nO(i) = /*^*/X(i);",
+             "'X' has 2 dimensions, but 1 index is given", "declared here"},
+        Case{"too_many_indices", "Output O(f32, {N});\nO(i) = /*^*/Y(i, i);",
+             "'Y' has 1 dimension, but 2 indices are given", "declared here"},
+        Case{"wrong_rank_on_the_left", "Output O(f32, {N});\n/*^*/O(i, j) = X(i, j);",
+             "'O' has 1 dimension, but 2 indices are given", "declared here"},
+        Case{"index_outside_reduction",
+             "Output O(f32, {N});\nO(i) = sum(j, X(i, j)) + X(i, /*^*/j);",
+             "index 'j' is used outside its reduction", "sum(j, ...)"},
+        Case{"free_index_not_on_the_left", "Output O(f32, {N});\nO(i) = X(i, /*^*/j);",
+             "index 'j' is used outside its reduction", "left of the definition"},
+        Case{"defined_twice", "Output O(f32, {N});\nO(i) = Y(i);\n/*^*/O(i) = 2 * Y(i);",
+             "'O' is defined twice", "where(condition"},
+        Case{"overlapping_parts",
+             "Output O(f32, {N});\nO(i) = where(i < 5, Y(i));\n/*^*/O(i) = where(i >= 4, 0);",
+             "'O' is defined twice", "where(condition"},
+        Case{"output_never_defined", "Output /*^*/O(f32, {N});\n", "output 'O' is never defined",
+             "write O(i"},
+        Case{"intermediate_never_defined", "Tensor /*^*/T(f32);\nOutput O(f32, {N});\nO(i) = T(i);",
+             "'T' is used but never defined", "write T(i"},
+        Case{"does_not_cover",
+             "Output O(f32, {N, M});\n/*^*/O(i, j) = softmax(j, where(j <= i), X(i, j));",
+             "definition does not cover the output 'O'", "O(i, j) = where(!condition, 0)"},
+        Case{"does_not_cover_shape", "Output O(f32, {N + 1});\n/*^*/O(i) = Y(i);",
+             "definition does not cover the output 'O'", "define the rest"},
+        Case{"covers_only_by_data", "Output O(f32, {N});\n/*^*/O(i) = where(I(i) > 0, Y(i));",
+             "where it is defined depends on data", "select(condition, x, 0)"},
+        Case{"cycle",
+             "Tensor A(f32), B(f32);\nOutput O(f32, {N});\n/*^*/A(i) = B(i) + 1;\nB(i) = "
+             "A(i);\nO(i) = A(i);",
+             "cyclic definition: A needs B needs A", "cannot be defined by its own elements"},
+        Case{"cycle_of_one",
+             "Tensor A(f32);\nOutput O(f32, {N});\n/*^*/A(i) = Y(i) + A(i);\nO(i) = A(i);",
+             "cyclic definition: A needs A", "recurrences"},
+        Case{"product_of_indices", "Output O(f32, {N});\nO(i) = sum(j, X(i, i /*^*/* j));",
+             "'i * j' is not affine", "one dimension more"},
+        Case{"product_as_value", "Output O(f32, {N});\nO(i) = Y(i) * f32(i /*^*/* i);",
+             "'i * i' is not affine", "f32(i) * f32(i)"},
+        Case{"division_by_size", "Output O(f32, {N});\nO(i) = Y(i / /*^*/M);",
+             "needs a positive constant on its right", "use a number"},
+        Case{"division_by_zero", "Output O(f32, {N});\nO(i) = Y(i / /*^*/0);",
+             "needs a positive constant", ""},
+        Case{"real_index", "Output O(f32, {N});\nO(i) = Y(/*^*/0.5);",
+             "an index must be an integer", ""},
+        Case{"float_tensor_as_index", "Output O(f32, {N});\nO(i) = Y(/*^*/Y(i));",
+             "an index must be an integer, but 'Y' holds f32", "only i32 and i8"},
+        Case{"index_needs_cast", "Output O(f32, {N});\nO(i) = Y(i) * (i /*^*/+ 1);",
+             "an index value among real numbers needs a cast", "write f32(i + 1)"},
+        Case{"index_value_among_reals", "Output O(f32, {N, M});\nO(i, j) = X(i, j) + (j /*^*/- i);",
+             "an index value among real numbers needs a cast", "write f32(j - i)"},
+        Case{"integer_among_reals", "Output O(f32, {N});\nO(i) = Y(i) + /*^*/I(i);",
+             "an integer among real numbers needs a cast", "write f32(I(i))"},
+        Case{"real_into_integer", "Output O(i32, {N});\nO(i) = /*^*/Y(i);",
+             "'O' holds i32, but this is a real number: it needs a cast", "write i32(Y(i))"},
+        Case{"integer_into_real", "Output O(f32, {N});\nO(i) = /*^*/I(i);",
+             "'O' holds f32, but this is an integer", "write f32(I(i))"},
+        Case{"truth_in_arithmetic", "Output O(f32, {N});\nO(i) = 2.0 * (Y(i) /*^*/> 0);",
+             "a truth value is not a number", "select(condition"},
+        Case{"number_as_condition", "Output O(f32, {N});\nO(i) = select(/*^*/Y(i), 1, 2);",
+             "a condition is needed here", "!= 0"},
+        Case{"out_of_range", "Output O(f32, {N});\nO(i) = Y(i /*^*/+ 1);",
+             "index 'i + 1' leaves dimension 1 of 'Y', whose extent is N, for example at i = 0 "
+             "with N = 1",
+             "where(condition"},
+        Case{"out_of_range_below", "Output O(f32, {N});\nO(i) = Y(i /*^*/- 1);",
+             "leaves dimension 1 of 'Y'", "where(condition"},
+        Case{"out_of_range_other_size", "Output O(f32, {N});\nO(i) = sum(j, X(/*^*/j, j));",
+             "index 'j' leaves dimension 1 of 'X', whose extent is N", "at_most(M)"},
+        Case{"left_out_of_range", "Output O(f32, {N});\nO(i /*^*/+ 1) = Y(i);",
+             "index 'i + 1' leaves dimension 1 of 'O'", "declare a larger extent"},
+        Case{"not_injective", "Output O(f32, {N});\n/*^*/O(i / 2) = Y(i);",
+             "different index values define the same element", "defined once"},
+        Case{"reduced_index_is_free", "Output O(f32, {N, M});\nO(i, j) = sum(/*^*/j, X(i, j));",
+             "reduction index 'j' is also free here", "declare another"},
+        Case{"nested_same_index",
+             "Output O(f32, {N});\nO(i) = sum(j, X(i, j) * max(/*^*/j, X(i, j)));",
+             "reduction index 'j' is also free here", "declare another"},
+        Case{"reduced_twice", "Output O(f32, {N});\nO(i) = sum({j, /*^*/j}, X(i, j));",
+             "runs over 'j' twice", ""},
+        Case{"negative_extent",
+             "Output O(f32, {N});\nTensor T(f32, {N /*^*/- 4});\nO(i) = Y(i);\nIndex q(N - "
+             "4);\nT(q) = Y(q);",
+             "extent N - 4 of 'T' is a negative size at N = 0", "at_least"},
+        Case{"negative_number",
+             "Output O(f32, {N});\nIndex q(/*^*/-3);\nO(i) = Y(i) + sum(q, Y(q));",
+             "a negative size", ""},
+        Case{"impossible_facts",
+             "Size /*^*/Z = at_least(4).at_most(3);\nOutput O(f32, {N});\nO(i) = Y(i);",
+             "no value of 'Z' fulfils these facts", ""},
+        Case{"negative_fact", "Size Z = at_most(/*^*/-1);\nOutput O(f32, {N});\nO(i) = Y(i);",
+             "a negative size", ""},
+        Case{"typical_contradicts",
+             "Size Z = multiple_of(16).typical(/*^*/17);\nOutput O(f32, {N});\nO(i) = Y(i);",
+             "typical sizes contradict", ""},
+        Case{"define_input", "Output O(f32, {N});\nO(i) = Y(i);\n/*^*/H(i) = Y(i);",
+             "input 'H' cannot be defined", "declare it as Tensor or Output"},
+        Case{"reserved_name", "Size /*^*/mod;\nOutput O(f32, {N});\nO(i) = Y(i);",
+             "the name 'mod' has a meaning of its own", "choose another"},
+        Case{"bad_monoid",
+             "Monoid /*^*/m(0, [](Value a, Value b) { return a - b; });\nOutput O(f32, {N});\nO(i) "
+             "= reduce(m, j, X(i, j));",
+             "the operation of 'm' is not commutative", ""},
+        Case{"bad_identity",
+             "Monoid /*^*/m(1, [](Value a, Value b) { return a + b; });\nOutput O(f32, {N});\nO(i) "
+             "= reduce(m, j, X(i, j));",
+             "1 is not the identity of 'm'", ""},
+        Case{"chained_comparison",
+             "Output O(f32, {N});\nO(i) = sum(j, where(0 /*^*/<= j <= i), X(i, j));",
+             "a comparison cannot be compared again", "a <= b && b <= c"},
+        Case{"loop", "Output O(f32, {N});\n/*^*/for (int q = 0; q < 3; ++q) O(i) = Y(i);",
+             "a spec has no loops", "an equation"},
+        Case{"branch", "Output O(f32, {N});\n/*^*/if (true) O(i) = Y(i);", "a spec has no branches",
+             "select(condition"},
+        Case{"no_definition", "Output O(f32, {N});\nO(i) = Y(i);\n/*^*/Y(i);",
+             "this statement defines nothing", "T(i, j) = ..."},
+        Case{"recursive_function",
+             "auto f = [](auto self, Value x) -> Value { return self(self, x) + 1; };\nOutput "
+             "O(f32, {N});\nO(i) = f(f, Y(i));",
+             "'operator()' calls itself without end", ""},
         Case{"conditional_operator", "Output O(f32, {N});\nO(i) = Y(/*^*/true ? i : k);", "", ""}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
@@ -127,7 +201,8 @@ TEST(SpecDiagnostics, PointsIntoTheCallForShorthands) {
   const std::string text = spec_of("Output O(f32, {N});\nO(i) = logsumexp(j, /*^*/X(i));");
   const SpecResult r = read_spec_text(make_context(), text, "spec.cpp");
   EXPECT_FALSE(r.ok);
-  EXPECT_NE(r.diagnostics.find(place_of(text) + ": error: 'X' has 2 dimensions"), std::string::npos) << r.diagnostics;
+  EXPECT_NE(r.diagnostics.find(place_of(text) + ": error: 'X' has 2 dimensions"), std::string::npos)
+      << r.diagnostics;
   EXPECT_EQ(r.diagnostics.find("spec.h"), std::string::npos) << r.diagnostics;
 }
 
@@ -136,24 +211,30 @@ TEST(SpecDiagnostics, WarnsOfWhatIsUnused) {
   const SpecResult r = read_spec_text(make_context(), text, "spec.cpp");
   EXPECT_TRUE(r.ok) << r.diagnostics;
   EXPECT_EQ(r.kernels.size(), 1u);
-  for (const char* part : {"warning: index 'j' is never used", "warning: index 'k' is never used", "warning: 'H' is never used"})
+  for (const char* part : {"warning: index 'j' is never used", "warning: index 'k' is never used",
+                           "warning: 'H' is never used"})
     EXPECT_NE(r.diagnostics.find(part), std::string::npos) << part << "\n" << r.diagnostics;
 }
 
 TEST(SpecDiagnostics, WarnsOfATermWithoutTheReducedIndex) {
-  const SpecResult r = read_spec_text(make_context(), spec_of("Output O(f32, {N});\nO(i) = sum(j, Y(i));"), "spec.cpp");
+  const SpecResult r = read_spec_text(
+      make_context(), spec_of("Output O(f32, {N});\nO(i) = sum(j, Y(i));"), "spec.cpp");
   EXPECT_TRUE(r.ok) << r.diagnostics;
   EXPECT_NE(r.diagnostics.find("does not depend on 'j'"), std::string::npos) << r.diagnostics;
 }
 
 TEST(SpecDiagnostics, WarnsOfIntegerDivision) {
-  const SpecResult r = read_spec_text(make_context(), spec_of("Output O(f32, {N});\nO(i) = Y(i) * (1 / 2);"), "spec.cpp");
+  const SpecResult r = read_spec_text(
+      make_context(), spec_of("Output O(f32, {N});\nO(i) = Y(i) * (1 / 2);"), "spec.cpp");
   EXPECT_NE(r.diagnostics.find("integer division"), std::string::npos) << r.diagnostics;
 }
 
 TEST(SpecDiagnostics, NothingForAGoodSpec) {
   const SpecResult r = read_spec_text(
-      make_context(), spec_of("Size N;\nInput X(f32, {N});\nOutput O(f32, {N});\nIndex i(N);\nO(i) = 2 * X(i);", false), "spec.cpp");
+      make_context(),
+      spec_of("Size N;\nInput X(f32, {N});\nOutput O(f32, {N});\nIndex i(N);\nO(i) = 2 * X(i);",
+              false),
+      "spec.cpp");
   EXPECT_TRUE(r.ok);
   EXPECT_EQ(r.diagnostics, "");
 }
