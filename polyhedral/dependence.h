@@ -2,6 +2,7 @@
 // the first before the second in the original order. (legality-and-repair.md)
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "polyhedral/program.h"
@@ -22,6 +23,7 @@ struct Dependence {
   int read = -1;             // Flow: index of the sink's read access
   isl::map relation;         // { source[..] -> sink[..] }
   bool approximate = false;  // over-approximated (gathered access): still sound
+  mutable std::shared_ptr<const void> facts = nullptr;  // cache of the legality walk; follows `relation`
 };
 
 struct DependenceSet {

@@ -6,7 +6,7 @@ namespace nautilus::poly {
 
 struct TreeWalk::State {
   const Dependence& d;
-  std::optional<PairFacts> facts;
+  const PairFacts& facts;
   std::optional<isl::multi_aff> to_source, to_sink;  // { [S -> T] -> S }, { [S -> T] -> T }
   bool relaxed = false;
   bool parallel_members = true;  // on the way of a Reduction dependence: where it can be violated
@@ -40,6 +40,37 @@ bool any_parallel(const Node& n, const std::string& stmt) {
   return std::any_of(n.children.begin(), n.children.end(), [&](const NodePtr& c) { return any_parallel(*c, stmt); });
 }
 
+// The members of a band as integers: by member, by statement.
+using Forms = std::vector<std::map<std::string, MemberForm>>;
+
+const Forms& forms_of(const Node& band) {
+  if (!band.forms.value) {
+    auto made = std::make_shared<Forms>();
+    for (const BandMember& m : band.members) {
+      made->emplace_back();
+      for (const auto& [stmt, aff] : m.schedule) made->back().emplace(stmt, MemberForm(aff));
+    }
+    band.forms.value = made;
+  }
+  return *static_cast<const Forms*>(band.forms.value.get());
+}
+
+// Facts of a dependence with the parameters' order that they were made for.
+struct KeptFacts {
+  std::vector<std::string> params;
+  PairFacts facts;
+};
+
+const PairFacts& facts_of(const Dependence& d, const std::vector<std::string>& params) {
+  const auto* kept = static_cast<const KeptFacts*>(d.facts.get());
+  if (!kept || kept->params != params) {
+    auto made = std::make_shared<KeptFacts>(KeptFacts{params, PairFacts(d, params)});
+    kept = made.get();
+    d.facts = made;
+  }
+  return kept->facts;
+}
+
 // Pairs whose ends lie in the given parts.
 isl::set within(const isl::set& pairs, const isl::set& source, const isl::set& sink) {
   return pairs.intersect(source.product(sink));
@@ -47,13 +78,8 @@ isl::set within(const isl::set& pairs, const isl::set& source, const isl::set& s
 
 }  // namespace
 
-const MemberForm& TreeWalk::form(const isl::aff& a) {
-  auto it = forms_.find(&a);
-  return it != forms_.end() ? it->second : forms_.emplace(&a, MemberForm(a)).first->second;
-}
-
 bool TreeWalk::walk(const Dependence& d, std::vector<Violation>& out) {
-  State state{d, {}, {}, {}, false, true, out};
+  State state{d, facts_of(d, s_.program->params), {}, {}, false, true, out};
   if (state.reduction()) state.parallel_members = any_parallel(*s_.root, d.source);
   node(*s_.root, d.relation.wrap(), {}, state);
   return state.relaxed;
@@ -89,12 +115,14 @@ void TreeWalk::node(const Node& n, isl::set pairs, std::vector<const Node*> abov
 
 // Splits the pairs by the sign of each member's distance: negative is out of order, zero goes on.
 void TreeWalk::band(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state) {
-  for (const BandMember& m : n.members) {
+  const Forms& all_forms = forms_of(n);
+  for (size_t k = 0; k < n.members.size(); ++k) {
+    const BandMember& m = n.members[k];
     auto source = m.schedule.find(state.d.source), sink = m.schedule.find(state.d.sink);
     if (source == m.schedule.end() || sink == m.schedule.end()) continue;
     if (state.reduction() && state.relaxed && !state.parallel_members) return;  // nothing left to learn
-    if (!state.facts) state.facts.emplace(state.d, s_.program->params);
-    const PairFacts::Distance known = state.facts->distance(form(source->second), form(sink->second));
+    const auto& forms = all_forms[k];
+    const PairFacts::Distance known = state.facts.distance(forms.at(state.d.source), forms.at(state.d.sink));
     if (known.constant == 0) continue;
     const isl::aff diff = state.difference(source->second, sink->second);
     const isl::aff zero = diff.space().domain().zero_aff_on_domain();

@@ -9,7 +9,7 @@
 
 namespace nautilus::poly {
 
-// Walks dependences of one schedule; forms of schedule functions are made once a schedule.
+// Walks dependences of one schedule. What it derives of bands and dependences stays with them.
 class TreeWalk {
  public:
   explicit TreeWalk(const Schedule& s) : s_(s) {}
@@ -19,8 +19,6 @@ class TreeWalk {
  private:
   struct State;
   const Schedule& s_;
-  std::map<const isl::aff*, MemberForm> forms_;
-  const MemberForm& form(const isl::aff& a);
   void node(const Node& n, isl::set pairs, std::vector<const Node*> above, State& state);
   void band(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
   void sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);

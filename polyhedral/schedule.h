@@ -55,6 +55,15 @@ class HashCache {
   mutable std::atomic<uint64_t> value_[2] = {0, 0};  // 0: not computed
 };
 
+// Something derived from a node that another file computes once and keeps with it. Not copied, like the hash;
+// nodes stay within one thread, as isl objects must.
+struct DerivedCache {
+  DerivedCache() = default;
+  DerivedCache(const DerivedCache&) {}
+  DerivedCache& operator=(const DerivedCache&) { return value.reset(), *this; }
+  mutable std::shared_ptr<const void> value;
+};
+
 struct Node;
 using NodePtr = std::shared_ptr<const Node>;
 // Build nodes with make_* below (they fill in what is derived).
@@ -73,6 +82,7 @@ struct Node {
   std::map<std::string, isl::set> parts;  // Filter: its sets by statement
   std::vector<std::string> statements;    // statements below, in order of first execution (a bare Leaf: none)
   HashCache hash;
+  DerivedCache forms;                     // Band: members as integers, made by the legality walk
 };
 
 // Where a tensor lives. Registers: an SSA tile value (carried by loops); Shared: a block's scratch buffer;

@@ -25,6 +25,7 @@ std::vector<std::string> statements_of(const std::vector<NodePtr>& children) {
 // What a node adds when nothing below names statements: a filter's sets, a band's functions.
 void derive(Node& n) {
   n.hash.clear();
+  n.forms.value.reset();
   n.statements = statements_of(n.children);
   if (!n.statements.empty()) return;
   if (n.kind == NodeKind::Filter)

@@ -26,27 +26,38 @@ struct Walker {
   const Program& p;
   std::vector<Timed> out;
 
-  // `time` grows by one output dimension for each member and each sequence.
-  void walk(const Node& n, std::vector<std::pair<std::string, isl::map>> reach, std::vector<TimeDim> dims) {
-    if (n.kind == NodeKind::Filter)
-      for (auto& [stmt, time] : reach)
-        time = time.intersect_domain(n.filter.extract_set(p.statement(stmt)->domain.space()));
-    std::erase_if(reach, [](const auto& r) { return r.second.is_empty(); });
+  struct Reach {
+    std::string stmt;
+    isl::set instances;
+    std::vector<isl::aff> time;
+    isl::map map() const {
+      isl::space space = instances.space().add_unnamed_tuple(static_cast<unsigned>(time.size()));
+      if (time.empty()) return space.zero_multi_aff().as_map().intersect_domain(instances);
+      isl::aff_list list = time[0].to_list();
+      for (size_t k = 1; k < time.size(); ++k) list = list.add(time[k]);
+      return isl::multi_aff(space, list).as_map().intersect_domain(instances);
+    }
+  };
+
+  // `time` grows by one function for each member and each sequence.
+  void walk(const Node& n, std::vector<Reach> reach, std::vector<TimeDim> dims) {
+    if (n.kind == NodeKind::Filter) {
+      for (Reach& r : reach) r.instances = r.instances.intersect(n.filter.extract_set(r.instances.space()));
+      std::erase_if(reach, [](const Reach& r) { return r.instances.is_empty(); });
+    }
     if (reach.empty()) return;
     for (const BandMember& m : n.members) {
-      for (auto& [stmt, time] : reach) time = time.range_product(m.schedule.at(stmt).as_map()).flatten_range();
+      for (Reach& r : reach) r.time.push_back(m.schedule.at(r.stmt));
       dims.push_back({n.id, m.mapping, false});
     }
     if (n.children.empty())
-      for (auto& [stmt, time] : reach) out.push_back({stmt, time, dims});
+      for (const Reach& r : reach) out.push_back({r.stmt, r.map(), dims});
     if (n.kind == NodeKind::Sequence) dims.push_back({n.id, Mapping::Serial, true});
     for (size_t k = 0; k < n.children.size(); ++k) {
-      auto next = reach;
+      std::vector<Reach> next = reach;
       if (n.kind == NodeKind::Sequence)
-        for (auto& [stmt, time] : next) {
-          const isl::aff at = p.statement(stmt)->domain.space().zero_aff_on_domain().add_constant(static_cast<long>(k));
-          time = time.range_product(at.as_map()).flatten_range();
-        }
+        for (Reach& r : next)
+          r.time.push_back(r.instances.space().zero_aff_on_domain().add_constant(static_cast<long>(k)));
       walk(*n.children[k], std::move(next), dims);
     }
   }
@@ -80,11 +91,8 @@ isl::map touches(const Program& p, const Statement& s, const Access& a) {
 
 std::vector<Timed> flatten(const Schedule& s, unsigned& length) {
   Walker w{*s.program, {}};
-  std::vector<std::pair<std::string, isl::map>> all;
-  for (const Statement& st : s.program->statements) {
-    const isl::space space = st.domain.space().add_unnamed_tuple(0);
-    all.emplace_back(st.name, space.zero_multi_aff().as_map().intersect_domain(st.domain));
-  }
+  std::vector<Walker::Reach> all;
+  for (const Statement& st : s.program->statements) all.push_back({st.name, st.domain, {}});
   w.walk(*s.root, std::move(all), {});
   length = 0;
   for (const Timed& t : w.out) length = std::max(length, n_out(t.time));
