@@ -60,7 +60,7 @@ TEST(CpuEmit, StorageTypesConvert) {
   for (const std::string t : {"f16", "bf16", "e4m3", "e5m2", "f32", "f64", "i32", "i8", "bool"}) {
     tensors += "  tensor A_" + t + ": " + t + "[5, 19] input global\n";
     for (const std::string u : {"f16", "bf16", "e4m3", "e5m2", "f32", "f64", "i32", "i8", "bool"}) {
-      if (t == u) continue;
+      if (t == u || (t.size() + size_t(t[0]) + u.size() + size_t(u[0])) % 3 == 0) continue;  // some pairs: compiling takes time
       tensors += "  tensor " + t + "_" + u + ": " + u + "[5, 19] output global\n";
       kernels += "  kernel k_" + t + "_" + u + " {\n    values 9\n%0: " + t + "[i: 5, j: 19] = load A_" + t + "[i, j]\n%1: " + u +
                  "[i: 5, j: 19] = cast %0\nstore " + t + "_" + u + "[i, j] = %1\n  }\n";
@@ -97,7 +97,7 @@ TEST(CpuEmit, ProductsInEveryOrientation) {
     auto index = [](bool t, const char* x, const char* y) { return std::string("[") + (t ? y : x) + ", " + (t ? x : y) + "]"; };
     std::string tensors, kernels;
     for (const Case c : {Case{1, 1, 1}, {4, 16, 8}, {13, 77, 31}, {64, 1, 5}, {3, 65, 2}, {7, 5, 3}}) {
-      const std::string I = "i: " + n(c.m), J = "j: " + n(c.n), K = "k: " + n(c.k), tag = n(c.n);
+      const std::string I = "i: " + n(c.m), J = "j: " + n(c.n), K = "k: " + n(c.k), tag = n(c.m) + "_" + n(c.n);
       tensors += "  tensor A" + tag + ": f32" + dims(at, c.m, c.k) + " input global\n  tensor B" + tag + ": f32" + dims(bt, c.k, c.n) +
                  " input global\n  tensor C" + tag + ": f32" + dims(ct, c.m, c.n) + " output global\n";
       kernels += "  kernel k" + tag + " {\n    values 9\n%0: f32[" + I + ", " + K + "] = load A" + tag + index(at, "i", "k") + "\n%1: f32[" + J + ", " + K +

@@ -252,6 +252,11 @@ Expected<Evaluation> evaluate_checked(const poly::Program& p, const poly::Buffer
     known.assign(static_cast<size_t>(job.n_rows * job.row_length), 0);
     for (const int64_t r : job.chosen)
       std::fill_n(known.begin() + r * job.row_length, job.row_length, 1);
+    // A program evaluated whole gave more than was asked for.
+    for (poly::Buffers* outputs : {&result.exact.outputs, &result.baseline})
+      if (const auto it = outputs->find(job.output); it != outputs->end())
+        for (size_t k = 0; k < known.size(); ++k)
+          if (!known[k]) it->second[k] = std::numeric_limits<double>::quiet_NaN();
   }
   return result;
 }
@@ -262,7 +267,7 @@ Expected<Evaluation> evaluate_rows(const poly::Program& p, const poly::Buffers& 
                                    bool baseline) {
   if (auto bad = check_inputs(p, inputs)) return *bad;
   try {
-    return evaluate_checked(p, inputs, sample, seed, baseline);
+    return evaluate_checked(poly::restrict_to_demanded(p), inputs, sample, seed, baseline);
   } catch (const isl::exception& e) {
     return Refusal{"evaluate the reference", p.name, e.what(), ""};
   } catch (const std::bad_alloc&) {
