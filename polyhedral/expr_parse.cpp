@@ -8,7 +8,7 @@
 namespace nautilus {
 namespace {
 
-std::string quoted(std::string_view s) {
+std::string in_quotes(std::string_view s) {
   std::string out = "'";
   for (char c : s.substr(0, 24)) {
     const auto u = static_cast<unsigned char>(c);
@@ -54,7 +54,7 @@ class Parser {
   }
 
   std::string found() const {
-    return at_ < text_.size() ? quoted(text_.substr(at_, 1)) : std::string("the end of the text");
+    return at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : std::string("the end of the text");
   }
 
   void skip_space() {
@@ -254,7 +254,7 @@ class Parser {
     const std::string word = identifier();
     if (auto t = type_from_name(word)) return *t;
     at_ = first;
-    fail("there is no type " + quoted(word), "bool i8 i32 e4m3 e5m2 f16 bf16 f32 f64");
+    fail("there is no type " + in_quotes(word), "bool i8 i32 e4m3 e5m2 f16 bf16 f32 f64");
     return Type::F32;
   }
 
@@ -270,7 +270,7 @@ class Parser {
     const auto op = op_from_name(word);
     if (!cast_to && (!op || op_arity(*op) == 0 || *op == Op::Cast)) {
       at_ = first;
-      return fail("there is no function " + quoted(word), "exp, sqrt, max, select, ... or a type as a cast");
+      return fail("there is no function " + in_quotes(word), "exp, sqrt, max, select, ... or a type as a cast");
     }
     ++at_;
     std::vector<Expr> args;
