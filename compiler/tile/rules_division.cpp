@@ -60,6 +60,10 @@ void cancel(Match& m) {
       for (const ENode& x : m.g.nodes(m.arg(size_t(k))))
         if (m.g.info(x).kind == Kind::Map && m.g.info(x).op == Op::Div && m.g.find(x.children[1]) == m.g.find(m.arg(size_t(1 - k))))
           m.is(x.children[0]);
+  if (m.map(Op::Mul))
+    for (int k : {0, 1})
+      if (const ENode* r = m.g.node_of(m.arg(size_t(k)), Op::Recip); r && m.g.find(r->children[0]) == m.g.find(m.arg(size_t(1 - k))))
+        m.is(m.g.constant_class(1, m.i.elem));
 }
 
 void reciprocal_root(Match& m) {
@@ -79,7 +83,7 @@ void add_division_rules(RuleList& out) {
   out.push_back({{"divide-by-constant", "x/c = x*(1/c)", NumericTag::Reassociates, ""}, by_constant});
   out.push_back({{"reciprocal", "x/y = x*(1/y): one reciprocal serves many lanes", NumericTag::Reassociates, ""}, reciprocal});
   out.push_back({{"hoist-division", "(a*b)/y = b*(a/y), (a/y)/z = a/(y*z) where that is less work", NumericTag::Reassociates, ""}, hoist});
-  out.push_back({{"cancel-division", "(x*y)/y = x, (x/y)*y = x (where y is 0 or infinite the quotient was NaN or infinite)",
+  out.push_back({{"cancel-division", "(x*y)/y = x, (x/y)*y = x, y*(1/y) = 1 (where y is 0 or infinite the quotient was NaN or infinite)",
                   NumericTag::Reassociates, ""}, cancel});
   out.push_back({{"reciprocal-root", "1/sqrt(x) = rsqrt(x)", NumericTag::Reassociates, ""}, reciprocal_root});
 }

@@ -75,6 +75,9 @@ void reassociate(Match& m, nautilus::Op op) {
     if (m.g.find(m.arg(1 - k)) == m.g.find(d) || m.constant(m.arg(1 - k))) continue;
     for (const ENode& n : m.g.nodes(m.arg(1 - k))) {
       if (m.g.info(n).kind != Kind::Map || m.g.info(n).op != op) continue;
+      // a = a*u would unroll without end
+      const ClassId whole = m.g.find(m.c), part = m.g.find(m.arg(1 - k)), a = m.g.find(n.children[0]), b = m.g.find(n.children[1]);
+      if (whole == part || a == part || b == part || a == whole || b == whole || m.g.find(d) == whole) continue;
       for (size_t l : {0, 1})
         if (m.weight(n.children[l], d) < m.weight() && !(m.constant(d) && m.constant(n.children[l])))
           m.is(m.g.map(op, {n.children[1 - l], m.g.map(op, {n.children[l], d})}));
