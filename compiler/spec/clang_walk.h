@@ -62,7 +62,7 @@ class Walk {
   bool definition(const clang::Expr* e);
   void claim_name(const clang::VarDecl* v);
 
-  // clang_terms.cpp: expressions
+  // clang_terms.cpp: expressions; clang_calls.cpp: calls and what is inlined
   TermPtr term(const clang::Expr* e);
   TermPtr term_of(const clang::Expr* e);
   TermPtr operator_call(const clang::CXXOperatorCallExpr* c);
@@ -80,6 +80,7 @@ class Walk {
       const clang::Expr* e);  // a lambda or function used as a value
   std::optional<Type> element_type(const clang::Expr* e);
   static const clang::Expr* peel(const clang::Expr* e);
+  static bool in_spec_namespace(const clang::Decl* d);
   ClassKind class_of(clang::QualType t) const;
 
   // shared
