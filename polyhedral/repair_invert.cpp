@@ -6,7 +6,7 @@
 namespace nautilus::poly::algebra {
 namespace {
 
-// g with every largest subterm free of the reference replaced by a name of its own.
+// g with every largest subterm that is free of the reference and varies replaced by a name of its own.
 struct Abstracted {
   Expr g;
   std::map<std::string, Expr> meaning;  // name -> subterm
@@ -17,7 +17,8 @@ Abstracted abstract_rest(const Expr& g, const std::string& ref, const Ranges& ra
   Abstracted a{Expr(), {}, ranges};
   std::map<const ExprNode*, Expr> names;
   a.g = substitute(g, [&](const Expr& x) -> std::optional<Expr> {
-    if (contains_var(x, ref) || x->op == Op::Const || x->op == Op::Param) return std::nullopt;
+    if (contains_var(x, ref)) return std::nullopt;
+    if (free_vars(x).empty()) return x;  // numbers and sizes are known to the correction too
     if (auto it = names.find(&*x); it != names.end()) return it->second;
     const std::string name = "u" + std::to_string(names.size());
     const Expr v = Expr::var(name, x->type);
@@ -27,6 +28,48 @@ Abstracted abstract_rest(const Expr& g, const std::string& ref, const Ranges& ra
     return v;
   });
   return a;
+}
+
+// Factors over and under the fraction bar of a product; terms with either sign of a sum.
+struct Parts {
+  std::vector<Expr> plus, minus;
+};
+
+void collect(const Expr& e, bool sum, bool inverse, Parts& out) {
+  const Op join = sum ? Op::Add : Op::Mul, undo = sum ? Op::Sub : Op::Div;
+  if (e->op == join || e->op == undo) {
+    collect(e->args[0], sum, inverse, out);
+    collect(e->args[1], sum, inverse != (e->op == undo), out);
+  } else if (sum && e->op == Op::Neg) {
+    collect(e->args[0], sum, !inverse, out);
+  } else {
+    (inverse ? out.minus : out.plus).push_back(e);
+  }
+}
+
+// The same value with what is free of the reference gathered in each product and sum: v * exp(c - r) / w becomes
+// (v / w) * exp(c - r), one unknown to solve for.
+Expr gathered(const Expr& e, const std::string& ref) {
+  if (!contains_var(e, ref)) return e;
+  const bool sum = e->op == Op::Add || e->op == Op::Sub;
+  if (!sum && e->op != Op::Mul && e->op != Op::Div) {
+    std::vector<Expr> args;
+    for (const Expr& a : e->args) args.push_back(gathered(a, ref));
+    return e->args.empty() ? e : rebuild(e, std::move(args));
+  }
+  Parts parts;
+  collect(e, sum, false, parts);
+  const auto join = [&](const Expr& a, const Expr& b, bool inverse) {
+    if (!a) return !inverse ? b : sum ? -b : Expr::constant(1, b->type) / b;
+    return Expr::make(sum ? (inverse ? Op::Sub : Op::Add) : (inverse ? Op::Div : Op::Mul), {a, b});
+  };
+  Expr free, rest;
+  for (const bool inverse : {false, true})
+    for (const Expr& x : inverse ? parts.minus : parts.plus) {
+      Expr& into = contains_var(x, ref) ? rest : free;
+      into = join(into, gathered(x, ref), inverse);
+    }
+  return free ? join(free, rest, false) : rest;
 }
 
 int occurrences(const Expr& e, const std::string& name) {
@@ -74,7 +117,7 @@ std::optional<Expr> solve(const Expr& e, const std::string& u, const Expr& y, in
 // Tries the names that can be solved for, those on linear paths first; accepts the first whose h is free of all
 // but t, the reference and sizes.
 Expected<Correction> by_inversion(const Expr& g, const std::string& ref, const Ranges& ranges) {
-  const Abstracted a = abstract_rest(g, ref, ranges);
+  const Abstracted a = abstract_rest(gathered(g, ref), ref, ranges);
   struct Candidate {
     int cost;
     std::string name;

@@ -7,8 +7,14 @@
 namespace nautilus::poly::algebra {
 namespace {
 
+// The k-th other name (in order of first use) is set to first + k * step.
+struct Rest {
+  double first, step;
+};
+
 struct FixedPoint {
-  double reference, rest;
+  double reference;
+  Rest rest;
   Expr value;  // g there
 };
 
@@ -16,11 +22,15 @@ Expr at_reference(const Expr& g, const std::string& ref, double v) {
   return substitute(g, std::map<std::string, Expr>{{ref, Expr::constant(v, var_type(g, ref))}});
 }
 
-// Everything but the reference set to one number.
-Expr at_rest(const Expr& g, const std::string& ref, double v) {
+// Everything but the reference set to numbers.
+Expr at_rest(const Expr& g, const std::string& ref, const Rest& rest) {
+  std::map<std::string, double> value;
+  visit(g, [&](const Expr& x) {
+    if (x->op == Op::Var && x->name != ref) value.emplace(x->name, rest.first + rest.step * static_cast<double>(value.size()));
+  });
   return substitute(g, [&](const Expr& x) -> std::optional<Expr> {
     if (x->op != Op::Var || x->name == ref) return std::nullopt;
-    return Expr::constant(v, x->type);
+    return Expr::constant(value.at(x->name), x->type);
   });
 }
 
@@ -31,7 +41,7 @@ std::optional<FixedPoint> fixed_point(const Expr& g, const std::string& ref, con
   const auto known = ranges.find(ref);
   const ValueRange r = known == ranges.end() ? any_value() : known->second;
   for (double r0 : {0.0, 1.0, 0.5, -1.0, 3.0})
-    for (double c0 : {1.0, 0.0, 2.0, 0.5}) {
+    for (const Rest& c0 : {Rest{1, 0}, {0, 0}, {2, 0}, {0.5, 0}, {1, 1}, {1, 0.5}, {3, -0.5}}) {
       if (!allowed(r0, r)) continue;
       const Expr v = at_rest(at_reference(g, ref, r0), ref, c0);
       EvalEnv env;
@@ -88,7 +98,8 @@ Expected<Correction> separate(const Expr& g, const std::string& ref, const Range
   const Expr t = Expr::var("t0", g->type);
   Correction c{product ? t * (moved / only_ref) : t + (moved - only_ref), {}};
   c.steps.push_back("fixed point " + ref + " = " + to_string(Expr::constant(fix->reference)) + ", rest = " +
-                    to_string(Expr::constant(fix->rest)) + ": g" + sign + to_string(fix->value) + " = " +
+                    to_string(Expr::constant(fix->rest.first)) +
+                    (fix->rest.step != 0 ? ", " + to_string(Expr::constant(fix->rest.first + fix->rest.step)) + ", .." : "") + ": g" + sign + to_string(fix->value) + " = " +
                     to_string(only_rest) + sign + to_string(only_ref) + " (" + p.method + ")");
   c.steps.push_back("H(" + ref + ") = " + to_string(only_ref) + (product ? ", never zero" : ""));
   c.steps.push_back("h = " + to_string(c.h));

@@ -97,6 +97,52 @@ TEST(RollingUpdate, TiledAttention) {
   expect_same(t, {{"H", 2}, {"N", 7}, {"D", 2}}, {{"Q", noise(28, 1, 0, 2)}, {"K", noise(28, 2, 0, 2)}, {"V", noise(28, 3)}});
 }
 
+// Softmax as written: the weights are divided by their sum before the product; both references are running.
+TEST(RollingUpdate, NormalizedWeights) {
+  Builder b(make_context(), "softmax", {"M", "N", "D"}, "[M, N, D] -> { : M >= 0 and N >= 0 and D >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N and j <= i + 2";
+  b.tensor("S", TensorKind::Input, {"M", "N"}).tensor("V", TensorKind::Input, {"N", "D"});
+  for (const char* t : {"m", "l"}) b.tensor(t, TensorKind::Temp, {"M"});
+  for (const char* t : {"E", "P"}) b.tensor(t, TensorKind::Temp, {"M", "N"});
+  b.tensor("O", TensorKind::Output, {"M", "D"});
+  b.statement("m", "i,j", ij, "i", {{"S", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("E", "i,j", ij, "i,j", {{"S", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)));
+  b.statement("l", "i,j", ij, "i", {{"E", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  b.statement("P", "i,j", ij, "i,j", {{"E", "i,j"}, {"l", "i"}}, rd(0) / rd(1));
+  b.statement("O", "i,j,d", std::string(ij) + " and 0 <= d < D", "i,d", {{"P", "i,j"}, {"V", "j,d"}}, rd(0) * rd(1), over(ReduceOp::Sum, {1}));
+  Session t(b.done());
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 4}, {"depth", 2}});
+  ASSERT_TRUE(o.accepted()) << words(o);
+  ASSERT_EQ(t.s.repairs.size(), 2u);
+  EXPECT_EQ(t.s.repairs[1].sources, (std::vector<std::string>{"S_m", "S_l"}));
+  EXPECT_EQ(t.s.repairs[1].via, (std::vector<std::string>{"S_E", "S_P"}));
+  EXPECT_EQ(t.s.repairs[1].lazy_bound, 8);
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+  expect_same(t, {{"M", 4}, {"N", 6}, {"D", 2}}, {{"S", noise(24, 8, 0, 5)}, {"V", noise(12, 9)}});
+}
+
+// A product with normalized rows in one pass: a family for the mean times a factor for the deviation.
+TEST(RollingUpdate, LayerNormProduct) {
+  Builder b(make_context(), "ln", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("w", TensorKind::Input, {"N"});
+  for (const char* t : {"s", "mean", "v", "rstd"}) b.tensor(t, TensorKind::Temp, {"M"});
+  b.tensor("T", TensorKind::Output, {"M"});
+  b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("rstd", "i", "0 <= i < M", "i", {{"v", "i"}}, Expr::make(Op::Rsqrt, {rd(0) / Expr::param("N") + Expr::constant(1e-5)}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}, {"rstd", "i"}, {"w", "j"}}, (rd(0) - rd(1)) * rd(2) * rd(3),
+              over(ReduceOp::Sum, {1}));
+  Session t(b.done());
+  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 4}, {"depth", 2}});
+  ASSERT_TRUE(o.accepted()) << words(o);
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << "\n" << to_text(t.s);
+  ASSERT_EQ(t.s.repairs.size(), 2u);
+  EXPECT_EQ(t.s.repairs[1].corrections.size(), 2u) << to_string(t.s.repairs[1].corrections[0]);
+  expect_same(t, {{"M", 3}, {"N", 9}}, {{"x", noise(27, 10, 5)}, {"w", noise(9, 11)}}, 1e-8);
+}
+
 // One more loop joins what is already fused: its repair pays for its own sources.
 TEST(RollingUpdate, JoinsOneByOne) {
   Session t(attention(make_context()));
