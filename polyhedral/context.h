@@ -94,6 +94,13 @@ isl::map substitute_params(const isl::map& m, const Sizes& sizes);
 isl::aff substitute_params(const isl::aff& a, const Sizes& sizes);      // exact, keeps divisions
 isl::pw_aff substitute_params(const isl::pw_aff& a, const Sizes& sizes);  // over parameters only (extents)
 isl::set insert_dims(const isl::set& s, unsigned pos, unsigned n);
+// The parameters in this order (those named here that are missing are added). isl's pullback of affine
+// functions needs operands whose parameters agree in order.
+isl::set align_params(const isl::set& s, const std::vector<std::string>& order);
+isl::map align_params(const isl::map& m, const std::vector<std::string>& order);
+isl::aff align_params(const isl::aff& a, const std::vector<std::string>& order);
+isl::pw_aff align_params(const isl::pw_aff& a, const std::vector<std::string>& order);
+isl::schedule align_params(const isl::schedule& s, const std::vector<std::string>& order);
 bool is_bounded(const isl::set& s);
 isl::set simplify(const isl::set& s);  // same set, coalesced, without redundant constraints
 isl::map simplify(const isl::map& m);

@@ -52,7 +52,7 @@ class Analysis {
            isl::map relation, bool approximate) {
     relation = relation.coalesce();
     if (relation.is_empty()) return;
-    out_.all.push_back({kind, source.name, sink.name, tensor, read, relation, approximate});
+    out_.all.push_back({kind, source.name, sink.name, tensor, read, align_params(relation, p_.params), approximate});
   }
 
   // { source -> sink : both touch one element, source first in the original order }

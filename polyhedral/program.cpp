@@ -153,11 +153,28 @@ Expr substitute_sizes(const Expr& e, const Sizes& sizes) {
 
 }  // namespace
 
+Program in_param_order(Program p) {
+  const auto align = [&](auto& object) {
+    if (!object.is_null()) object = align_params(object, p.params);
+  };
+  align(p.param_context);
+  for (Tensor& t : p.tensors)
+    for (isl::pw_aff& e : t.extents) align(e);
+  for (Statement& s : p.statements) {
+    align(s.domain);
+    align(s.write.map);
+    for (Access& a : s.reads) align(a.map);
+    for (isl::aff& a : s.indices) align(a);
+  }
+  align(p.original);
+  return p;
+}
+
 Expected<Program> bind_sizes(const Program& p, const Sizes& sizes) {
   if (auto bad = check_sizes(p, sizes)) return *bad;
   Program out = p;
   out.param_context = fix_params(p.param_context, sizes);
-  return out;
+  return in_param_order(std::move(out));
 }
 
 Expected<Program> instantiate(const Program& p, const Sizes& sizes) {

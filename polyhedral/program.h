@@ -98,6 +98,8 @@ isl::schedule textual_order(const Program& p);
 // non-reduction single-valued and injective over its domain or ordered by `original`. First problem found.
 std::optional<Refusal> validate(const Program& p);
 
+// Same program with the parameters of every set, map and function in the order of `params`.
+Program in_param_order(Program p);
 // Same program with these sizes fixed in param_context. Refuses unknown names and negative values.
 Expected<Program> bind_sizes(const Program& p, const Sizes& sizes);
 // Same program with sizes substituted away (no parameter remains for those given).

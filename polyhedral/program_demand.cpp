@@ -169,7 +169,7 @@ Program restrict_to_demanded(const Program& p, const std::optional<isl::union_se
   }
   std::erase_if(out.tensors,
                 [&](const Tensor& t) { return t.kind == TensorKind::Temp && used.count(t.name) == 0; });
-  return out;
+  return in_param_order(std::move(out));
 }
 
 }  // namespace nautilus::poly

@@ -173,7 +173,7 @@ Outcome recompute(const Schedule& s, const DependenceSet&, const nlohmann::json&
 
   auto result = with_quota(s.program->context->get(), 4 * kDefaultQuota, [&]() -> Outcome {
     Schedule base = s;
-    base.program = std::make_shared<const Program>(r->program);
+    base.program = std::make_shared<const Program>(in_param_order(r->program));
     if (r->removed) {
       isl::union_set rest = isl::union_set::empty(base.program->context->get());
       for (const Statement& x : s.program->statements)

@@ -135,7 +135,7 @@ class RollingUpdate {
       const Expected<Recomputed> r = recompute_in(program(), name, into);
       if (!r) return r.error();
       const std::string tensor = program().statement(name)->write.tensor;
-      w_.program = std::make_shared<const Program>(r->program);
+      w_.program = std::make_shared<const Program>(in_param_order(r->program));
       if (r->removed) drop(name, tensor);
     }
     return std::nullopt;

@@ -123,7 +123,7 @@ Outcome split_k(const Schedule& s, const DependenceSet&, const nlohmann::json& p
     }
     if (auto no = mixed_child(s, seq, r->program, asked)) return edit::malformed(*no);
     Schedule t = s;
-    t.program = std::make_shared<const Program>(r->program);
+    t.program = std::make_shared<const Program>(in_param_order(r->program));
     t.root = rebuilt(t, s, seq);
     return judged(t, *r);
   });

@@ -137,7 +137,7 @@ class Splitter {
       if (!sources_of_.contains(t)) continue;
       if (auto no = terms_have_sources(t)) return no;
       RepairRequest q;
-      q.program = std::make_shared<const Program>(p_);
+      q.program = std::make_shared<const Program>(in_param_order(p_));
       q.target = t;
       q.sources = sources_of_.at(t);
       q.via = in_program_order(via_of_.at(t));

@@ -251,7 +251,7 @@ Expected<Schedule> privatize_output(const Schedule& s, const std::string& reduct
   p.tensors.push_back(temp);
   p.original = textual_order(p);
   Schedule out = s;
-  out.program = std::make_shared<const Program>(std::move(p));
+  out.program = std::make_shared<const Program>(in_param_order(std::move(p)));
   out.root = with_renamed(s.root, reduction, name);
   for (Repair& r : out.repairs)
     for (auto* list : {&r.targets, &r.sources, &r.via})
