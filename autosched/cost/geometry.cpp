@@ -143,7 +143,7 @@ LiveTiles live_tiles(const StructureModel& m, int kernel, int stages) {
   std::map<std::string, double> shared;
   for (int i : order) {
     const StmtModel& s = m.stmts[i];
-    bool product = is_product_sum(*s.stmt, nullptr) && s.tile.size() >= 2;
+    bool product = is_product_sum(s, nullptr) && s.tile.size() >= 2;
     for (const AccessModel& a : s.accesses) {
       if (!a.tensor) continue;
       poly::Scope scope = m.scope(a.tensor->name);

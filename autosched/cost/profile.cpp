@@ -131,7 +131,7 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
     r.ops[e.unit] += n;
     if (e.unit == "matrix") {
       Type t = Type::F16;
-      is_product_sum(*s.stmt, &t);
+      is_product_sum(s, &t);
       double rate = machine_.matrix_rate(t);
       r.matrix_rate = r.matrix_rate == 0 ? rate : std::min(r.matrix_rate, rate);
       double pad = penalty(s, "matrix", machine_, lanes);

@@ -90,6 +90,8 @@ struct StatementWork {
   Type matrix_type = Type::F32;
 };
 StatementWork statement_work(const StmtModel& s);
-bool is_product_sum(const poly::Statement& s, Type* operand_type);  // sum of a product of two reads
+// Sum of a product of two reads. The operands' type is the narrower of the two tensors': a unit that multiplies
+// f16 by f16 takes an f32 temporary rounded, as every attention kernel does with its probabilities.
+bool is_product_sum(const StmtModel& s, Type* operand_type);
 
 }  // namespace nautilus::sched

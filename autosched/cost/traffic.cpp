@@ -98,7 +98,7 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops, c
     wave_bytes += it.per_block * wave / it.share;
     items.push_back(it);
     out.bytes["l2"] += bytes;
-    if (is_product_sum(*s.stmt, nullptr)) out.bytes["shared"] += 2 * staged;
+    if (is_product_sum(s, nullptr)) out.bytes["shared"] += 2 * staged;
   }
   for (const Item& it : items) {
     double distinct = std::min(it.size, it.traffic);
@@ -132,7 +132,7 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
   for (int i : m.kernels[kernel].stmts) {
     const StmtModel& s = m.stmts[i];
     double lanes = tile_lanes(s) * counter.nonempty(s, coordinates(s, s.loops.size()));
-    bool product = is_product_sum(*s.stmt, nullptr) && s.tile.size() >= 2;
+    bool product = is_product_sum(s, nullptr) && s.tile.size() >= 2;
     double moved = product ? 2 * lanes : 4.0 * static_cast<double>(s.accesses.size()) * lanes;
     out.bytes["l1"] += moved;
     if (home != "l1") out.bytes[home] += moved;

@@ -45,13 +45,18 @@ const char* combine_unit(poly::ReduceOp op) {
 }
 
 // sum over reduced dims of a product of two reads: what a matrix unit computes.
-bool is_product_sum(const poly::Statement& s, Type* operand_type) {
+bool is_product_sum(const StmtModel& m, Type* operand_type) {
+  const poly::Statement& s = *m.stmt;
   if (!s.reduction || s.reduction->op != poly::ReduceOp::Sum || !s.expr || s.guard) return false;
   const ExprNode* e = behind_casts(s.expr);
   if (e->op != Op::Mul) return false;
   const ExprNode *a = behind_casts(e->args[0]), *b = behind_casts(e->args[1]);
   if (a->op != Op::Read || b->op != Op::Read || a->index == b->index) return false;
-  if (operand_type) *operand_type = type_bytes(a->type) >= type_bytes(b->type) ? a->type : b->type;
+  auto type = [&](int read) {
+    const poly::Tensor* t = m.accesses[read].tensor;
+    return t ? t->type : Type::F32;
+  };
+  if (operand_type) *operand_type = type_bytes(type(a->index)) <= type_bytes(type(b->index)) ? type(a->index) : type(b->index);
   return true;
 }
 
@@ -65,7 +70,7 @@ StatementWork statement_work(const StmtModel& m) {
   }
   if (s.reduction) per += 1;
   w.flops = m.instances * per;
-  if (is_product_sum(s, &w.matrix_type)) w.flops = w.matrix_flops = 2 * m.instances;
+  if (is_product_sum(m, &w.matrix_type)) w.flops = w.matrix_flops = 2 * m.instances;
   // An exponential that does not vary over every dim may be computed once and kept: count only what varies.
   bool varies = !m.accesses.empty();
   for (size_t k = 0; k < m.lo.size(); ++k) {

@@ -120,7 +120,7 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
       c.last = s.last;
       c.grid = grid;
       c.tiled = tiled;
-      c.bound = b;
+      c.bound = std::max(b, s.closed_bound + grid_bound(p, first, s.last, grid, tiled) + (first > 0 ? kernel_bound(p, 0, first - 1) : 0));
       c.decision = "one kernel for " + tensors(p, names) +
                    (grid.empty() ? ", one block" : ", grid over " + list(axis_names(p, grid))) +
                    (tiled.empty() ? "" : ", tiles of " + list(axis_names(p, tiled)));
@@ -282,7 +282,7 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
   next.grid = c.grid;
   next.tiled = c.tiled;
   next.next = 0;
-  next.kernel_bound = kernel_bound(p, c.first, c.last);
+  next.kernel_bound = std::max(kernel_bound(p, c.first, c.last), grid_bound(p, c.first, c.last, c.grid, c.tiled));
   Taken t;
   t.state = next;
   t.steps = step.steps;
@@ -331,7 +331,11 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
     };
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
     int id = band->id;
-    if (!std::is_sorted(order.begin(), order.end())) {
+    // The order matters only where there are several loops and the shared one is not the first.
+    size_t head = 0;
+    while (head < size.size() && size[head] == 0) ++head;
+    bool several = std::count_if(size.begin(), size.end(), [](int64_t t) { return t > 0; }) > 1;
+    if (several && rank(head) != rank(order[0])) {
       std::vector<int64_t> sorted;
       for (size_t k : order) sorted.push_back(size[k]);
       size = sorted;
@@ -352,9 +356,9 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
     if (!step.apply(c.rolling ? "rolling_update" : "fuse", params)) {
       Taken t = step.failed();
       if (!c.rolling && t.verdict == poly::VerdictKind::Illegal) {
-        t.retry = c;
-        t.retry->rolling = true;
-        t.retry->decision = c.decision + " by rolling update";
+        t.also = c;
+        t.also->rolling = true;
+        t.also->decision = c.decision + " by rolling update";
       }
       return t;
     }
@@ -381,7 +385,7 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
 }
 
 // What is left of each statement's band becomes its tile; temporaries of the kernel move as near as they may.
-Taken Actions::take_finish(const SearchState& s, const Candidate&) const {
+Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
   const ProgramContext& p = *s.program;
   Stepper step(s.schedule, p.deps);
   const poly::Node* child = root_child_of(step.schedule, s.kernel.back(), nullptr);
@@ -394,6 +398,7 @@ Taken Actions::take_finish(const SearchState& s, const Candidate&) const {
     if (serial && !step.apply("map", {{"node", band->id}, {"member", "*"}, {"mapping", "tile"}})) return step.failed();
   }
   std::string where;
+  bool scratch = false;
   for (const std::string& stmt : stmts) {
     const poly::Statement* st = step.schedule.program->statement(stmt);
     if (!st) continue;
@@ -405,11 +410,12 @@ Taken Actions::take_finish(const SearchState& s, const Candidate&) const {
       for (const poly::Access& a : r.reads)
         if (a.tensor == tensor && std::find(stmts.begin(), stmts.end(), r.name) == stmts.end()) local = false;
     if (!local) continue;
-    for (const char* scope : {"register", "shared"})
-      if (step.attempt("set_scope", {{"tensor", tensor}, {"scope", scope}})) {
-        where += (where.empty() ? "" : ", ") + tensor + " in " + scope;
-        break;
-      }
+    if (step.attempt("set_scope", {{"tensor", tensor}, {"scope", "register"}})) {
+      where += (where.empty() ? "" : ", ") + tensor + " in registers";
+    } else if (!c.far && fits_scratch(s, tensor) && step.attempt("set_scope", {{"tensor", tensor}, {"scope", "shared"}})) {
+      where += (where.empty() ? "" : ", ") + tensor + " in scratch";
+      scratch = true;
+    }
   }
   Taken t;
   SearchState next = s;
@@ -424,6 +430,11 @@ Taken Actions::take_finish(const SearchState& s, const Candidate&) const {
   t.steps = step.steps;
   t.verdict = step.verdict;
   t.reason = where;
+  if (scratch) {
+    t.also = c;
+    t.also->far = true;
+    t.also->decision = c.decision + ", no scratch";
+  }
   return t;
 }
 

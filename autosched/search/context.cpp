@@ -78,29 +78,82 @@ double Actions::kernel_bound(const ProgramContext& p, int first, int last) const
   return std::max({bytes / machine_.levels.front().bandwidth.value, matrix, special}) + machine_.launch_latency.value;
 }
 
-// A temporary handed from one phase of a block to a later one lies in scratch or in memory; where the rows of the
-// smallest tile do not fit the scratch it passes through the level behind it, twice.
-double Actions::crossing_bound(const SearchState& s, size_t boundary) const {
-  if (machine_.kind != "gpu" || boundary == 0 || boundary >= s.kernel.size()) return 0;
+// Blocks along an axis that an operand does not depend on load the same elements again: (block, element) pairs at
+// the largest tiles pass the level behind the scratch.
+double Actions::grid_bound(const ProgramContext& p, int first, int last, const std::vector<int>& grid,
+                           const std::vector<int>& tiled) const {
+  const MemoryLevel* l2 = machine_.kind == "gpu" ? machine_.level("l2") : nullptr;
+  if (!l2) return 0;
+  TileCounter& counter = counters_[p.program.get()];
+  const std::vector<poly::Statement>& st = p.program->statements;
+  std::map<std::string, double> bytes;
+  for (int i = first; i <= last; ++i) {
+    const StmtModel& m = p.facts->stmts.at(st[i].name);
+    for (const AccessModel& a : m.accesses) {
+      if (a.write || !a.tensor || m.empty()) continue;
+      bool made_here = false;
+      for (int w = first; w <= last; ++w) made_here |= st[w].write.tensor == a.tensor->name;
+      if (made_here) continue;
+      std::vector<TileCoordinate> coords;
+      auto coordinate = [&](int dim, int64_t step) {
+        TileCoordinate c;
+        c.e.coef.assign(m.lo.size(), 0.0);
+        c.e.coef[dim] = 1;
+        c.step = step;
+        coords.push_back(c);
+      };
+      bool plain = true;
+      std::vector<bool> used(m.lo.size(), false);
+      for (size_t d = 0; d < a.index.size(); ++d) {
+        int dim = a.gathered[d] ? -1 : a.index[d].single_dim();
+        if (dim < 0 || used[dim]) plain = false;
+        else used[dim] = true, coordinate(dim, 1);
+      }
+      if (!plain) continue;
+      for (int axis : grid)
+        if (int dim = p.axes.dim(st[i].name, axis); dim >= 0)
+          coordinate(dim, std::find(tiled.begin(), tiled.end(), axis) != tiled.end() ? 256 : 1);
+      double n = counter.nonempty(m, coords) * type_bytes(a.tensor->type);
+      bytes[a.tensor->name] = std::max(bytes[a.tensor->name], n);
+    }
+  }
+  double sum = 0;
+  for (auto& [tensor, n] : bytes) sum += n;
+  return sum / l2->bandwidth.value;
+}
+
+// Whether one block's part of a temporary of the kernel in hand fits the scratch, at the smallest tiles (8 rows).
+bool Actions::fits_scratch(const SearchState& s, const std::string& tensor) const {
   const ProgramContext& p = *s.program;
-  double bytes = 0;
-  for (size_t i = 0; i < boundary; ++i) {
-    const poly::Statement* w = p.program->statement(s.kernel[i]);
-    if (!w) continue;
-    bool read_later = false;
-    for (size_t j = boundary; j < s.kernel.size(); ++j)
-      if (const poly::Statement* r = p.program->statement(s.kernel[j]))
-        for (const poly::Access& a : r->reads) read_later |= a.tensor == w->write.tensor;
-    auto elements = p.facts->elements.find(w->write.tensor);
-    if (!read_later || elements == p.facts->elements.end()) continue;
-    double size = static_cast<double>(elements->second) * type_bytes(p.program->tensor(w->write.tensor)->type), blocks = 1;
+  const std::vector<poly::Statement>& st = p.program->statements;
+  for (size_t i = 0; i < st.size(); ++i) {
+    if (st[i].write.tensor != tensor) continue;
+    double blocks = 1;
     for (int axis : s.grid) {
       double extent = static_cast<double>(p.axes.extents[axis]);
       bool tiled = std::find(s.tiled.begin(), s.tiled.end(), axis) != s.tiled.end();
-      blocks *= tiled ? std::max(1.0, extent / 8) : extent;
+      blocks *= tiled ? std::max(1.0, std::ceil(extent / 8)) : std::max(1.0, extent);
     }
-    // Causal halves: only half of the elements may exist.
-    if (size / blocks > 2 * machine_.shared_per_unit.value) bytes += size;
+    return p.written[i] / blocks <= machine_.shared_per_unit.value;
+  }
+  return true;
+}
+
+// A temporary handed from one phase of a block to a later one lies in scratch or in memory; where it does not fit
+// the scratch it is written to the level behind it and read again.
+double Actions::crossing_bound(const SearchState& s, size_t boundary) const {
+  if (machine_.kind != "gpu" || boundary == 0 || boundary >= s.kernel.size()) return 0;
+  const ProgramContext& p = *s.program;
+  const std::vector<poly::Statement>& st = p.program->statements;
+  auto before = s.kernel.begin() + static_cast<std::ptrdiff_t>(boundary);
+  double bytes = 0;
+  for (size_t i = 0; i < st.size(); ++i) {
+    if (std::find(s.kernel.begin(), before, st[i].name) == before) continue;
+    bool read_later = false;
+    for (const poly::Statement& r : st)
+      if (std::find(before, s.kernel.end(), r.name) != s.kernel.end())
+        for (const poly::Access& a : r.reads) read_later |= a.tensor == st[i].write.tensor;
+    if (read_later && !fits_scratch(s, st[i].write.tensor)) bytes += 2 * p.written[i];
   }
   const MemoryLevel* l2 = machine_.level("l2");
   return l2 ? bytes / l2->bandwidth.value : 0;

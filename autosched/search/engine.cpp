@@ -74,15 +74,24 @@ Evaluator& Engine::evaluator_for(const SearchState& state) {
   return *slot;
 }
 
-void Engine::expand(int node, const SearchState& state, int depth) {
+void Engine::expand(int node, const SearchState& state, const Pending& from) {
+  int rank = 0;
   auto shared = std::make_shared<const SearchState>(state);
   for (Candidate& c : actions_.candidates(state)) {
     // A bound never falls on the way down.
     c.bound = std::max(c.bound, result_.nodes[node].lower_bound);
     int id = add_node(node, c.decision, c.bound);
-    frontier_.push({id, std::move(c), shared, depth + 1});
+    frontier_.push({id, std::move(c), shared, from.depth + 1, 2 * static_cast<int64_t>(id), from.departures + rank++});
     if (options_.max_nodes > 0 && static_cast<int>(result_.nodes.size()) >= options_.max_nodes) return;
   }
+}
+
+// Another form of a decision that was tried: a sibling, taken right after it.
+void Engine::follow_up(const Pending& p, Taken& t) {
+  if (!t.also || stop()) return;
+  t.also->bound = std::max(t.also->bound, p.candidate.bound);
+  int id = add_node(result_.nodes[p.node].parent, t.also->decision, t.also->bound);
+  frontier_.push({id, std::move(*t.also), p.from, p.depth, p.order + 1, p.departures});
 }
 
 void Engine::process(const Pending& p) {
@@ -103,11 +112,7 @@ void Engine::process(const Pending& p) {
   if (!t.state) {
     n.state = t.node == NodeState::Open ? NodeState::Failed : t.node;
     changed(p.node);
-    if (t.retry && !stop()) {
-      t.retry->bound = std::max(t.retry->bound, result_.nodes[p.node].lower_bound);
-      int id = add_node(result_.nodes[p.node].parent, t.retry->decision, t.retry->bound);
-      frontier_.push({id, std::move(*t.retry), p.from, p.depth});
-    }
+    follow_up(p, t);
     return;
   }
   n.state = NodeState::Expanded;
@@ -123,10 +128,11 @@ void Engine::process(const Pending& p) {
     return;
   }
   changed(p.node);
+  follow_up(p, t);
   if (s.complete())
     evaluate(p.node, s);
   else
-    expand(p.node, s, p.depth);
+    expand(p.node, s, p);
 }
 
 // Verifies a structure, asks what it computes after lowering, and costs its numeric choices.
@@ -266,7 +272,7 @@ Expected<SearchResult> Engine::run() {
   SearchState as_written = start;
   as_written.last = -1;
   evaluate(written, as_written);
-  if (!stop()) expand(root, start, 0);
+  if (!stop()) expand(root, start, {});
   while (!frontier_.empty() && !stop()) {
     std::vector<Pending> cut;
     std::optional<Pending> p = frontier_.pop(cut);

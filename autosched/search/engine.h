@@ -19,6 +19,8 @@ struct Pending {
   Candidate candidate;
   std::shared_ptr<const SearchState> from;
   int depth = 0;
+  int64_t order = 0;  // among equals: in the order in which decisions are listed
+  int departures = 0; // how far the path left the first choices (most fused, all tiled)
 };
 
 // Which decision is taken next.
@@ -36,9 +38,10 @@ class Frontier {
   std::mt19937_64 rng_;
   struct Key {
     double bound;
-    int depth, node;
+    int depth;
+    int64_t order;
     bool operator<(const Key& o) const {
-      return std::tie(bound, o.depth, node) < std::tie(o.bound, depth, o.node);
+      return std::tie(bound, o.depth, order) < std::tie(o.bound, depth, o.order);
     }
   };
   std::map<Key, Pending> open_;  // Beam: the current level
@@ -55,8 +58,9 @@ class Engine {
   bool stop();                                     // sets stop_reason_ at the first budget that ran out
   int add_node(int parent, const std::string& decision, double bound);
   void changed(int id, SearchEvent::Kind kind = SearchEvent::Kind::Changed);
-  void expand(int node, const SearchState& state, int depth);
+  void expand(int node, const SearchState& state, const Pending& from);
   void process(const Pending& p);
+  void follow_up(const Pending& p, Taken& t);
   void evaluate(int node, const SearchState& state);
   void record_plan(int parent, const std::vector<const KernelChoice*>& choice, const StructureOps& ops, Evaluator& evaluator);
   Evaluator& evaluator_for(const SearchState& state);

@@ -52,7 +52,7 @@ std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel
   bool serial = false;
   for (StmtModel& s : m.stmts)
     for (LoopDim& l : s.loops) {
-      serial |= l.mapping == poly::Mapping::Serial;
+      serial |= l.mapping == poly::Mapping::Serial && l.step > 1;
       int axis = l.step > 1 ? axes.axis(s.stmt->name, l.e.single_dim()) : -1;
       if (axis < 0) continue;
       loops[axis].push_back(&l);

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "autosched/axes.h"
-#include "autosched/cost/structure.h"
+#include "autosched/cost/counts.h"
 #include "autosched/search.h"
 #include <nlohmann/json.hpp>
 
@@ -46,6 +46,7 @@ struct Candidate {
   std::vector<int> grid, tiled;   // Kernel
   int axis = -1;                  // Loop: shared serial tile loop; -1: the statement by itself
   bool rolling = false;           // Loop: repair what a plain fusion breaks
+  bool far = false;               // Finish: what is no register tile goes to memory, not to scratch
   std::string decision;           // in words
   double bound = 0;               // admissible, of every plan below
 };
@@ -57,7 +58,7 @@ struct Taken {
   poly::VerdictKind verdict = poly::VerdictKind::Legal;
   NodeState node = NodeState::Open;        // Illegal, Unknown, Failed when there is no state
   std::string reason;
-  std::optional<Candidate> retry;          // a repaired form of the same decision
+  std::optional<Candidate> also;           // another form of the same decision, to be tried as well
 };
 
 // Applies registry transforms one after the other; stops at the first that is not accepted.
@@ -93,9 +94,13 @@ class Actions {
   Taken take_loop(const SearchState& s, const Candidate& c) const;
   Taken take_finish(const SearchState& s, const Candidate& c) const;
   double kernel_bound(const ProgramContext& p, int first, int last) const;
+  // With its grid known: what every block must load for itself (GPU).
+  double grid_bound(const ProgramContext& p, int first, int last, const std::vector<int>& grid, const std::vector<int>& tiled) const;
   double crossing_bound(const SearchState& s, size_t boundary) const;
+  bool fits_scratch(const SearchState& s, const std::string& tensor) const;
   const SearchOptions& options_;
   const Machine& machine_;
+  mutable std::map<const poly::Program*, TileCounter> counters_;
 };
 
 // Helpers on trees.
