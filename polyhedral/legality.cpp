@@ -180,7 +180,15 @@ Verdict check_change(const Schedule& before, const Schedule& after, const Depend
   if (before.repairs.size() != after.repairs.size() || before.program != after.program)
     return check(after, deps, quota);
   std::map<std::pair<std::string, std::string>, bool> changed;
+  auto takes_part = [](const Repair& r, const std::string& stmt) {
+    for (const auto* names : {&r.sources, &r.via, &r.targets})
+      if (std::find(names->begin(), names->end(), stmt) != names->end()) return true;
+    return false;
+  };
   return check_some(after, deps, quota, [&](const Dependence& d) {
+    // What a repair pays depends on where all of its statements run.
+    for (const Repair& r : after.repairs)
+      if (takes_part(r, d.source) && takes_part(r, d.sink)) return true;
     auto [it, fresh] = changed.try_emplace({d.source, d.sink}, true);
     if (fresh) it->second = !same_order(order_of(before, d.source, d.sink), order_of(after, d.source, d.sink));
     return it->second;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "polyhedral/access_order.h"
+
 namespace nautilus::poly {
 
 struct TreeWalk::State {
@@ -81,23 +83,61 @@ isl::set within(const isl::set& pairs, const isl::set& source, const isl::set& s
 bool TreeWalk::walk(const Dependence& d, std::vector<Violation>& out) {
   State state{d, facts_of(d, s_.program->params), {}, {}, false, true, out};
   if (state.reduction()) state.parallel_members = any_parallel(*s_.root, d.source);
+  const size_t known = out.size();
   node(*s_.root, d.relation.wrap(), {}, state);
+  withdraw(d, out, known);
   return state.relaxed;
 }
 
+// A running value must be one (some update precedes each use), and the last one must be seen (some use follows each
+// update): where that is not so, no correction pays.
+void TreeWalk::withdraw(const Dependence& d, std::vector<Violation>& out, size_t from) {
+  std::optional<isl::map> kept;
+  for (size_t k = from; k < out.size(); ++k)
+    if (out[k].paid_by >= 0) kept = (kept ? *kept : d.relation).subtract(out[k].pairs);
+  if (!kept || (d.relation.range().is_subset(kept->range()) && d.relation.domain().is_subset(kept->domain()))) return;
+  for (size_t k = from; k < out.size(); ++k) out[k].paid_by = -1;
+}
+
+// Whether every via value is used in the iteration that computed it, of all loops that hold both: else the source may
+// have moved in between, and the value is stale when its target adds it.
+bool TreeWalk::aligned(size_t repair) {
+  if (const auto at = aligned_.find(repair); at != aligned_.end()) return at->second;
+  const Repair& r = s_.repairs[repair];
+  const auto apart = [&](const Statement& via, const Statement& use, const Access& read) {
+    const isl::map pairs = restricted(*s_.program, via, via.write).apply_range(restricted(*s_.program, use, read).reverse());
+    for (const Node* n : preorder(s_))
+      for (const BandMember& m : n->members) {
+        const auto a = m.schedule.find(via.name), b = m.schedule.find(use.name);
+        if (a == m.schedule.end() || b == m.schedule.end()) continue;
+        if (!pairs.is_subset(a->second.as_map().apply_range(b->second.as_map().reverse()))) return true;
+      }
+    return false;
+  };
+  bool good = true;
+  for (const std::string& v : r.via) {
+    const Statement* via = s_.program->statement(v);
+    for (const Statement& use : s_.program->statements)
+      if (via && use.name != v && (lists(r.via, use.name) || lists(r.targets, use.name)))
+        for (const Access& a : use.reads)
+          if (a.tensor == via->write.tensor) good = good && !apart(*via, use, a);
+  }
+  return aligned_[repair] = good;
+}
+
 // A repair pays where a band at or below its own puts a source's later update after a use of the running value.
-int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m,
-                    const Dependence& d) const {
+int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d) {
   if (d.kind != DepKind::Flow || parallel(m) || m.mapping == Mapping::Tile) return -1;
+  int paid_by = -1;
   for (size_t k = 0; k < s_.repairs.size(); ++k) {
     const Repair& r = s_.repairs[k];
+    if (!lists(r.sources, d.source) || !(lists(r.via, d.sink) || lists(r.targets, d.sink))) continue;
+    if (!aligned(k)) return -1;  // a target would add stale values, whoever else pays
     const bool inside = band.id == r.band ||
                         std::any_of(above.begin(), above.end(), [&](const Node* n) { return n->id == r.band; });
-    const bool from = lists(r.sources, d.source) || lists(r.via, d.source) || lists(r.targets, d.source);
-    const bool to = lists(r.via, d.sink) || lists(r.targets, d.sink);
-    if (inside && from && to) return static_cast<int>(k);
+    if (inside && paid_by < 0) paid_by = static_cast<int>(k);
   }
-  return -1;
+  return paid_by;
 }
 
 void TreeWalk::node(const Node& n, isl::set pairs, std::vector<const Node*> above, State& state) {

@@ -22,7 +22,10 @@ class TreeWalk {
   void node(const Node& n, isl::set pairs, std::vector<const Node*> above, State& state);
   void band(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
   void sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
-  int payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d) const;
+  int payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d);
+  bool aligned(size_t repair);
+  static void withdraw(const Dependence& d, std::vector<Violation>& out, size_t from);
+  std::map<size_t, bool> aligned_;
 };
 
 }  // namespace nautilus::poly

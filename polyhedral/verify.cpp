@@ -17,8 +17,12 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 bool covered(const Repair& r, const Pair& d) {
-  return d.kind == DepKind::Flow && (has(r.sources, d.source) || has(r.via, d.source) || has(r.targets, d.source)) &&
-         (has(r.via, d.sink) || has(r.targets, d.sink));
+  return d.kind == DepKind::Flow && has(r.sources, d.source) && (has(r.via, d.sink) || has(r.targets, d.sink));
+}
+
+// From a via statement to whoever uses its running values.
+bool chained(const Repair& r, const Pair& d) {
+  return d.kind == DepKind::Flow && has(r.via, d.source) && (has(r.via, d.sink) || has(r.targets, d.sink));
 }
 
 class Verifier {
@@ -110,10 +114,18 @@ class Verifier {
                     sample_witness(p_, d, apart));
     }
     if (d.kind == DepKind::Reduction) return;  // any order will do
+    for (const Repair& r : s_.repairs)
+      for (unsigned k = 0; chained(r, d) && k < shared; ++k)
+        if (!a.dims[k].sequence && !related(d.relation, a, lex_.apart_at(k), b).is_empty())
+          return fail(d.sink + " uses what " + d.source + " computed in another iteration of node " +
+                      std::to_string(a.dims[k].node) + ", when " + first(r) + " had other running values");
+    const isl::map all = d.relation.intersect_domain(a.time.domain()).intersect_range(b.time.domain());
     isl::map broken = related(d.relation, a, lex_.not_before(), b);
     if (broken.is_empty()) return;
+    const isl::map kept = all.subtract(broken);
+    const bool running = all.range().is_subset(kept.range()) && all.domain().is_subset(kept.domain());
     for (size_t r = 0; r < s_.repairs.size(); ++r) {
-      if (!covered(s_.repairs[r], d)) continue;
+      if (!running || !covered(s_.repairs[r], d)) continue;
       isl::map left = unpaid(s_.repairs[r], a, b, shared, broken);
       if (left.is_equal(broken)) continue;
       paid_.insert(r);

@@ -1,6 +1,6 @@
 #include "polyhedral/dependence.h"
 
-#include <chrono>
+#include <ctime>
 
 #include "program_samples.h"
 
@@ -185,14 +185,14 @@ TEST(Dependences, SixtyStatementsInSeconds) {
     for (int r : {k - 1, k / 2, k / 3}) text += "  read T" + std::to_string(r) + " { " + s + "[i, j, r] -> T" + std::to_string(r) + "[i, r] }\n";
     text += "  expr $0 * $1 + $2\n  reduce sum over 2\n";
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: other work on the machine does not count
   const Program p = restrict_to_demanded(parsed(text));
   const auto bad = validate(p);
   EXPECT_FALSE(bad) << bad->text();
   const auto d = dependences(p);
   ASSERT_TRUE(d);
   EXPECT_GT(d->all.size(), 120u);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 10);
 }
 
 }  // namespace
