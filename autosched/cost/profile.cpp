@@ -131,10 +131,12 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
     r.ops[e.unit] += n;
     if (e.unit == "matrix") {
       Type t = Type::F16;
-      is_product_sum(s, &t);
+      bool mixed = false;
+      is_product_sum(s, &t, &mixed);
+      // A wide operand is split into two halves of the narrow type: two products on the matrix unit.
       double rate = machine_.matrix_rate(t);
       r.matrix_rate = r.matrix_rate == 0 ? rate : std::min(r.matrix_rate, rate);
-      double pad = penalty(s, "matrix", machine_, lanes);
+      double pad = penalty(s, "matrix", machine_, lanes) * (mixed && machine_.kind == "gpu" ? 2 : 1);
       // A thin product is better off on the FMA units.
       if (machine_.kind == "gpu" && pad / rate > 1 / machine_.fma.value)
         r.issue["fma"] += n / 2 * penalty(s, "fma", machine_, lanes);

@@ -92,6 +92,6 @@ struct StatementWork {
 StatementWork statement_work(const StmtModel& s);
 // Sum of a product of two reads. The operands' type is the narrower of the two tensors': a unit that multiplies
 // f16 by f16 takes an f32 temporary rounded, as every attention kernel does with its probabilities.
-bool is_product_sum(const StmtModel& s, Type* operand_type);
+bool is_product_sum(const StmtModel& s, Type* operand_type, bool* mixed = nullptr);
 
 }  // namespace nautilus::sched

@@ -45,7 +45,7 @@ const char* combine_unit(poly::ReduceOp op) {
 }
 
 // sum over reduced dims of a product of two reads: what a matrix unit computes.
-bool is_product_sum(const StmtModel& m, Type* operand_type) {
+bool is_product_sum(const StmtModel& m, Type* operand_type, bool* mixed) {
   const poly::Statement& s = *m.stmt;
   if (!s.reduction || s.reduction->op != poly::ReduceOp::Sum || !s.expr || s.guard) return false;
   const ExprNode* e = behind_casts(s.expr);
@@ -56,6 +56,7 @@ bool is_product_sum(const StmtModel& m, Type* operand_type) {
     const poly::Tensor* t = m.accesses[read].tensor;
     return t ? t->type : Type::F32;
   };
+  if (mixed) *mixed = type_bytes(type(a->index)) != type_bytes(type(b->index));
   if (operand_type) *operand_type = type_bytes(type(a->index)) <= type_bytes(type(b->index)) ? type(a->index) : type(b->index);
   return true;
 }
