@@ -1,4 +1,6 @@
 // The registry of rules, and saturation.
+#include <algorithm>
+
 #include "compiler/tile/rewrite_rules.h"
 
 namespace nautilus::tile {
@@ -62,15 +64,24 @@ void saturate(Graph& g, int max_iterations, int max_nodes, Saturation& out) {
   std::vector<int> active;
   for (size_t r = 0; r < all.size(); ++r)
     if (all[r].apply && enabled(all[r].info, g.numerics)) active.push_back(int(r));
+  // A rule that makes very many nodes feeds on itself; it gets no further turns (after egg's back-off scheduler).
+  const size_t allowance = std::max<size_t>(1000, 10 * g.eg.node_count());
+  std::vector<size_t> made_by_rule(all.size(), 0);
+  bool limited = false;
   out.stop = "iteration limit";
   for (int it = 0; it < max_iterations; ++it) {
     std::vector<std::pair<ClassId, ClassId>> todo;
     const auto classes = g.eg.classes();
     const size_t before = g.eg.node_count();
     for (ClassId c : classes) {
+      if (g.constant(c)) continue;
       for (const ENode& n : g.nodes(c)) {
         const NodeInfo info = g.info(n);
         for (int r : active) {
+          if (made_by_rule[size_t(r)] > allowance) {
+            limited = true;
+            continue;
+          }
           std::vector<ClassId> equal;
           const size_t made = g.made_by().size();
           g.rule = r;
@@ -78,6 +89,7 @@ void saturate(Graph& g, int max_iterations, int max_nodes, Saturation& out) {
           g.has_hint = true;
           Match m{g, c, n, info, equal, todo};
           all[size_t(r)].apply(m);
+          made_by_rule[size_t(r)] += g.made_by().size() - made;
           for (ClassId x : equal) {
             if (g.find(x) == g.find(c)) continue;
             todo.emplace_back(c, x);
@@ -98,7 +110,7 @@ void saturate(Graph& g, int max_iterations, int max_nodes, Saturation& out) {
       return;
     }
     if (!changed) {
-      out.stop = "saturated";
+      out.stop = limited ? "node limit" : "saturated";
       return;
     }
   }

@@ -39,7 +39,8 @@ void combine_scales(Match& m) {
       }
 }
 
-// (a + b)*s = a*s + b*s: the products fold into multiply-adds, or into scales that are there already.
+// (a + b)*s = a*s + b*s where b*s is less work than the whole (it has fewer lanes, or leaves a loop): a*s then folds
+// into a multiply-add.
 void distribute(Match& m) {
   if (!m.map(Op::Mul) || !is_float(m.i.elem)) return;
   for (size_t k : {0, 1}) {
@@ -48,6 +49,7 @@ void distribute(Match& m) {
     for (const ENode& n : m.g.nodes(sum)) {
       const NodeInfo& i = m.g.info(n);
       if (i.kind != Kind::Map || (i.op != Op::Add && i.op != Op::Sub)) continue;
+      if (!(m.weight(n.children[0], s) < m.weight()) && !(m.weight(n.children[1], s) < m.weight())) continue;
       m.is(m.g.map(i.op, {m.g.map(Op::Mul, {n.children[0], s}), m.g.map(Op::Mul, {n.children[1], s})}));
     }
   }
