@@ -59,13 +59,15 @@ Emitter::Operand Emitter::operand(ValueId v, const std::string& contiguous) {
     out.pointer = variable(base);
     return out;
   }
-  const Instr& load = *k_.defs.at(base).instr;
-  Element e;
-  e.names = ivs_;
+  Instr load = *k_.defs.at(base).instr;
+  std::map<std::string, IndexExpr> origin;
   for (const auto& [own, outer] : names) {
     out.strides[outer] = *k_.memory_stride(load, own);
-    e.names[own] = "0";
+    origin[own] = IndexExpr(0);
   }
+  for (IndexExpr& x : load.index) x = x.substitute(origin);
+  Element e;
+  e.names = ivs_;
   out.pointer = "&" + memory_at(load, {}, e);
   return out;
 }

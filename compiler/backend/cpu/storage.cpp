@@ -73,14 +73,20 @@ class Assigner {
     const Def& d = k_.defs.at(v);
     for (const auto& [u, where] : out_) {
       if (where != a || u == v) continue;
-      if (!visible(d.region, u)) continue;
+      if (!visible(d.region, d.position, u)) continue;
       if (!dead_after(d.region, d.position, u) || !same_element(v, u)) return false;
     }
     return true;
   }
-  bool visible(const Region* r, ValueId u) const {
-    for (const Region* at = r; at; at = k_.places.at(at).region)
-      if (k_.defs.at(u).region == at) return true;
+  // u is defined before position `at` of r (a loop's results are not while its body runs).
+  bool visible(const Region* r, int at, ValueId u) const {
+    while (r) {
+      const Def& d = k_.defs.at(u);
+      if (d.region == r) return d.position < at;
+      const Place& p = k_.places.at(r);
+      r = p.region;
+      at = p.position;
+    }
     return false;
   }
 
@@ -102,11 +108,12 @@ class Assigner {
     }
     if (i.code != Code::Map && i.code != Code::Cast && i.code != Code::Mask) return;
     for (const ValueId u : k_.reads(&r, at)) {
-      const Def& d = k_.defs.at(u);
-      // A dying value of this region that no loop carries.
-      if (!buffer(u) || d.region != &r || d.position < 0 || d.instr->code == Code::For || d.instr->code == Code::If) continue;
-      if (!alike(u, v) || array(u) != u || !may_write(v, u)) continue;
-      out_[v] = u;
+      // A dying value of this region, in an array made for a value of this region that no loop carries.
+      if (!buffer(u) || k_.defs.at(u).region != &r) continue;
+      const Def& d = k_.defs.at(array(u));
+      if (d.region != &r || d.position < 0 || d.instr->code == Code::For || d.instr->code == Code::If) continue;
+      if (!alike(u, v) || !may_write(v, array(u))) continue;
+      out_[v] = array(u);
       return;
     }
   }
@@ -134,7 +141,7 @@ class Assigner {
   // No other value in init's array is read later.
   bool others_dead(ValueId init, const Region* r, int at) const {
     for (const auto& [u, where] : out_)
-      if (where == array(init) && u != init && visible(r, u) && !dead_after(r, at, u)) return false;
+      if (where == array(init) && u != init && visible(r, at, u) && !dead_after(r, at, u)) return false;
     return true;
   }
 
@@ -149,7 +156,7 @@ class Assigner {
       if (const auto w = wanted.find(result); w != wanted.end() && alike(result, w->second)) {
         bool free = true;
         for (const auto& [u, where] : out_) {
-          if (where != w->second || u == result || !visible(&r, u)) continue;
+          if (where != w->second || u == result || !visible(&r, at, u)) continue;
           free &= dead_after(&r, at, u);
           for (const Region& b : i.regions)
             for (size_t m = 0; m < b.yields.size(); ++m) free &= !reads(b.yields[m], u) || (m == n && b.yields[m] == u);
