@@ -18,8 +18,10 @@ void print_step(const StoryStep& s, size_t number, const std::string& last_decis
   if (!s.decision.empty() && s.decision != last_decision) std::cout << "\n" << s.decision << "\n";
   std::cout << "  " << number << ". " << describe(s.step) << ": " << poly::verdict_name(s.verdict.kind) << "\n";
   if (s.plain) {
-    std::cout << "       plain fusion is " << poly::verdict_name(s.plain->kind) << ": " << s.plain->why << "\n";
-    if (s.plain->witness) std::cout << "       witness: " << s.plain->witness->text << "\n";
+    const bool witnessed = s.plain->witness && s.plain->why.find(s.plain->witness->text) != std::string::npos;
+    std::cout << "       plain fusion is " << poly::verdict_name(s.plain->kind) << (witnessed ? "; witness: " : ": ")
+              << s.plain->why << "\n";
+    if (s.plain->witness && !witnessed) std::cout << "       witness: " << s.plain->witness->text << "\n";
   }
   for (const std::string& r : s.verdict.relaxations) std::cout << "       " << r << "\n";
   for (const poly::Repair& r : s.verdict.repairs) std::cout << to_text(r, "       ");

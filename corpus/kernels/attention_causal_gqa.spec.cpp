@@ -4,8 +4,8 @@
 using namespace nautilus::spec;
 
 NAUTILUS_KERNEL(attention_causal_gqa) {
-  Size B = typical(1), Hk = typical(2), G = typical(2), N = typical(256), M = typical(256);
-  Size D = multiple_of(16).typical(64);
+  Size B = typical(1), Hk = typical(2), G = typical(4), N = typical(1024), M = typical(1024);
+  Size D = multiple_of(16).typical(128);
   Input Q(f16, {B, Hk, G, N, D}), K(f16, {B, Hk, M, D}), V(f16, {B, Hk, M, D});
   Output O(f16, {B, Hk, G, N, D});
   Index b(B), h(Hk), g(G), i(N), j(M), d(D), e(D);

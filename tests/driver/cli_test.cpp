@@ -136,7 +136,7 @@ TEST(Cli, ApplyReplaysAndRefuses) {
   const std::string spec = write_temp("rows.spec.cpp", kRows);
   const Ran start = nautilusc({"apply", spec, "--json"});
   ASSERT_EQ(start.status, kGood) << start.err;
-  const int root = start.json()["schedule"]["root"]["id"].get<int>();
+  const int root = start.json()["schedule"]["tree"]["id"].get<int>();
   auto fuse = [&](const char* name) {
     return json::array({{{"transform", name}, {"params", {{"node", root}, {"first", 0}, {"last", 2}, {"depth", 2}}}}}).dump();
   };
