@@ -57,7 +57,8 @@ int apply_script(const Input& in, const std::string& script_path, bool verify) {
   if (!in.json) std::cout << poly::to_text(s);
   for (size_t i = 0; i < script.size(); ++i) {
     if (interrupted()) return fail(in.json, "interrupted", kBudget);
-    const poly::Outcome o = poly::apply(s, *deps, script[i]);
+    poly::Outcome o = poly::apply(s, *deps, script[i]);
+    o.verdict = added_by(o.verdict, s);
     StoryStep told;
     told.step = script[i];
     told.verdict = o.verdict;

@@ -1,10 +1,27 @@
 #include "compiler/driver/story.h"
 
+#include <algorithm>
+
 #include "compiler/driver/common.h"
 
 namespace nautilus::driver {
 
 using nlohmann::json;
+
+poly::Verdict added_by(const poly::Verdict& v, const poly::Schedule& before) {
+  poly::Verdict out = v;
+  std::erase_if(out.repairs, [&](const poly::Repair& r) {
+    return std::any_of(before.repairs.begin(), before.repairs.end(), [&](const poly::Repair& old) {
+      return old.band == r.band && old.targets == r.targets && old.sources == r.sources;
+    });
+  });
+  if (v.kind == poly::VerdictKind::Repairable && out.repairs.empty()) {
+    out.kind = poly::VerdictKind::Legal;
+    out.witness.reset();
+    out.why.clear();
+  }
+  return out;
+}
 
 // The script is replayed from the initial schedule. Dependences are recomputed only when a step changed the
 // program. A step that had to be repaired is also tried as its plain counterpart, to show what order alone
@@ -29,9 +46,9 @@ Expected<Story> tell(poly::ProgramPtr program, const std::vector<poly::Transform
       if (o.refusal) return *o.refusal;
       return Refusal{describe(script[i]), "step " + std::to_string(i + 1), o.verdict.why, o.verdict.suggest};
     }
-    if (o.verdict.kind == poly::VerdictKind::Repairable && script[i].name == "rolling_update")
+    step.verdict = added_by(o.verdict, s);
+    if (!step.verdict.repairs.empty() && script[i].name == "rolling_update")
       step.plain = poly::apply(s, *deps, poly::TransformStep{"fuse", script[i].params}).verdict;
-    step.verdict = o.verdict;
     step.diff = poly::diff(s, *o.schedule);
     if (o.schedule->program != s.program) {
       deps = poly::dependences(*o.schedule->program);

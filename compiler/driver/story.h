@@ -30,6 +30,9 @@ struct Story {
 Expected<Story> tell(poly::ProgramPtr program, const std::vector<poly::TransformStep>& script,
                      const std::vector<std::string>& decisions, const poly::Sizes& sizes);
 
+// What a step adds to the verdict of a schedule that already carries repairs: those accepted before are left
+// out, and a step that needs no new one is Legal.
+poly::Verdict added_by(const poly::Verdict& v, const poly::Schedule& before);
 // One sentence for a step: "fuse children 2..6 of node 4 at 1 member".
 std::string describe(const poly::TransformStep& step);
 nlohmann::json to_json(const StoryStep& s);

@@ -22,6 +22,18 @@ NAUTILUS_KERNEL(rows) {
 }
 )";
 
+const char* const kLogSumExp = R"(
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+NAUTILUS_KERNEL(lse) {
+  Size N, M;
+  Input X(f32, {N, M});
+  Output Y(f32, {N});
+  Index i(N), j(M);
+  Y(i) = logsumexp(j, X(i, j));
+}
+)";
+
 TEST(Cli, HelpAndVersion) {
   EXPECT_EQ(nautilusc({"--help"}).status, kGood);
   EXPECT_EQ(nautilusc({"--version"}).status, kGood);
@@ -93,6 +105,7 @@ TEST(Cli, ExplainTellsIllegalityRepairAndSavings) {
     EXPECT_TRUE(s.contains("transform") && s.contains("verdict") && s.contains("repairs"));
     if (s["verdict"] != "repairable" || s["repairs"].empty()) continue;
     repaired = true;
+    ASSERT_TRUE(s.contains("plain")) << s["transform"];
     EXPECT_EQ(s["plain"]["verdict"], "illegal");
     EXPECT_FALSE(s["plain"]["witness"]["text"].get<std::string>().empty());
     for (const json& repair : s["repairs"]) {
@@ -133,12 +146,12 @@ TEST(Cli, InterruptLeavesAUsableSession) {
 }
 
 TEST(Cli, ApplyReplaysAndRefuses) {
-  const std::string spec = write_temp("rows.spec.cpp", kRows);
+  const std::string spec = write_temp("lse.spec.cpp", kLogSumExp);
   const Ran start = nautilusc({"apply", spec, "--json"});
   ASSERT_EQ(start.status, kGood) << start.err;
   const int root = start.json()["schedule"]["tree"]["id"].get<int>();
   auto fuse = [&](const char* name) {
-    return json::array({{{"transform", name}, {"params", {{"node", root}, {"first", 0}, {"last", 2}, {"depth", 2}}}}}).dump();
+    return json::array({{{"transform", name}, {"params", {{"node", root}, {"first", 0}, {"last", 1}, {"depth", 2}}}}}).dump();
   };
   const Ran plain = nautilusc({"apply", spec, "--script", write_temp("plain.json", fuse("fuse")), "--json"});
   EXPECT_EQ(plain.status, kNo) << plain.out;

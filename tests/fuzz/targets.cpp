@@ -40,56 +40,61 @@ NAUTILUS_KERNEL(rows) {
 
 }  // namespace
 
-void fuzz_naut(const uint8_t* data, size_t size) {
+bool fuzz_naut(const uint8_t* data, size_t size) {
   auto ctx = poly::make_context();
   auto p = poly::parse_naut(ctx, text_of(data, size), "fuzz");
-  if (!p) return;
+  if (!p) return false;
   const std::string printed = poly::print_naut(*p);
   auto again = poly::parse_naut(ctx, printed, "again");
   require(static_cast<bool>(again), "a printed program parses");
   require(poly::equal(*p, *again), "print and parse are inverse");
   (void)poly::with_quota(ctx->get(), kQuota, [&] { return poly::validate(*p).has_value(); });
   (void)poly::dependences(*p, kQuota);
+  return true;
 }
 
-void fuzz_session(const uint8_t* data, size_t size) {
+bool fuzz_session(const uint8_t* data, size_t size) {
   const nlohmann::json j = nlohmann::json::parse(data, data + size, nullptr, false);
   auto s = sched::session_from_json(j);
-  if (!s) return;
+  if (!s) return false;
   require(static_cast<bool>(sched::session_from_json(sched::session_to_json(*s))), "a written session reads back");
+  return true;
 }
 
-void fuzz_spec(const uint8_t* data, size_t size) {
+bool fuzz_spec(const uint8_t* data, size_t size) {
   const spec::SpecResult r = spec::read_spec_text(poly::make_context(), text_of(data, size), "fuzz.spec.cpp");
   require(r.ok || !r.diagnostics.empty(), "a spec that is refused says why");
+  return r.ok;
 }
 
-void fuzz_tile(const uint8_t* data, size_t size) {
+bool fuzz_tile(const uint8_t* data, size_t size) {
   auto m = tile::parse(text_of(data, size), "fuzz");
-  if (!m || tile::verify(*m)) return;
+  if (!m || tile::verify(*m)) return false;
   auto again = tile::parse(tile::print(*m), "again");
   require(static_cast<bool>(again), "a printed module parses");
   require(tile::print(*again) == tile::print(*m), "print and parse are inverse");
   tile::RewriteOptions options;
   options.max_nodes = 500;
   require(!tile::verify(tile::rewrite(*m, options)), "a rewritten module verifies");
+  return true;
 }
 
-void fuzz_script(const uint8_t* data, size_t size) {
+bool fuzz_script(const uint8_t* data, size_t size) {
   static const auto program = [] {
     auto r = spec::read_spec_text(poly::make_context(), kProgram, "rows.spec.cpp");
     require(r.ok, "the fixed program reads");
     return std::make_shared<const poly::Program>(r.kernels.at(0));
   }();
   const nlohmann::json j = nlohmann::json::parse(data, data + size, nullptr, false);
-  if (!j.is_array() || j.size() > 12) return;
+  if (!j.is_array() || j.size() > 12) return false;
   std::vector<poly::TransformStep> script;
   for (const auto& step : j) {
-    if (!step.is_object() || !step.contains("transform") || !step["transform"].is_string()) return;
+    if (!step.is_object() || !step.contains("transform") || !step["transform"].is_string()) return false;
     script.push_back({step["transform"].get<std::string>(), step.value("params", nlohmann::json::object()).dump()});
   }
   const poly::Replay r = poly::replay(program, script);
   if (r.schedule) require(poly::verify(*r.schedule).verdict.kind != poly::VerdictKind::Illegal, "accepted scripts verify");
+  return true;
 }
 
 std::vector<Target> targets() {

@@ -4,19 +4,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <vector>
 
 namespace nautilus::fuzz {
 
+// Returns whether the bytes were accepted (read as what the target takes).
 struct Target {
   const char* name;
-  void (*run)(const uint8_t* data, size_t size);
+  bool (*run)(const uint8_t* data, size_t size);
 };
-void fuzz_naut(const uint8_t* data, size_t size);     // .naut program text: parse, validate, dependences, print
-void fuzz_session(const uint8_t* data, size_t size);  // session JSON
-void fuzz_spec(const uint8_t* data, size_t size);     // spec text through Clang
-void fuzz_tile(const uint8_t* data, size_t size);     // .tile module text: parse, verify, print, rewrite
-void fuzz_script(const uint8_t* data, size_t size);   // transform scripts on a small program
+bool fuzz_naut(const uint8_t* data, size_t size);     // .naut program text: parse, validate, dependences, print
+bool fuzz_session(const uint8_t* data, size_t size);  // session JSON
+bool fuzz_spec(const uint8_t* data, size_t size);     // spec text through Clang
+bool fuzz_tile(const uint8_t* data, size_t size);     // .tile module text: parse, verify, print, rewrite
+bool fuzz_script(const uint8_t* data, size_t size);   // transform scripts on a small program
 std::vector<Target> targets();
+inline void PrintTo(const Target& t, std::ostream* out) { *out << t.name; }
 
 }  // namespace nautilus::fuzz
