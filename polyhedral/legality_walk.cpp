@@ -125,6 +125,22 @@ bool TreeWalk::aligned(size_t repair) {
   return aligned_[repair] = good;
 }
 
+// Whether the loop also holds every statement that a running value goes on to, through the via statements: one outside
+// runs after the source's later updates, which its target is already corrected for.
+bool TreeWalk::used_within(const BandMember& m, const Repair& r, const std::string& via) const {
+  std::vector<std::string> reached{via};
+  for (size_t k = 0; k < reached.size(); ++k) {
+    if (!m.schedule.count(reached[k])) return false;
+    const Statement* from = s_.program->statement(reached[k]);
+    if (!from || !lists(r.via, reached[k])) continue;
+    for (const Statement& use : s_.program->statements)
+      if ((lists(r.via, use.name) || lists(r.targets, use.name)) && !lists(reached, use.name) &&
+          std::any_of(use.reads.begin(), use.reads.end(), [&](const Access& a) { return a.tensor == from->write.tensor; }))
+        reached.push_back(use.name);
+  }
+  return true;
+}
+
 // A repair pays where a band at or below its own puts a source's later update after a use of the running value.
 int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d) {
   if (d.kind != DepKind::Flow || parallel(m) || m.mapping == Mapping::Tile) return -1;
@@ -132,7 +148,7 @@ int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, con
   for (size_t k = 0; k < s_.repairs.size(); ++k) {
     const Repair& r = s_.repairs[k];
     if (!lists(r.sources, d.source) || !(lists(r.via, d.sink) || lists(r.targets, d.sink))) continue;
-    if (!aligned(k)) return -1;  // a target would add stale values, whoever else pays
+    if (!aligned(k) || !used_within(m, r, d.sink)) return -1;  // a target would add stale values, whoever else pays
     const bool inside = band.id == r.band ||
                         std::any_of(above.begin(), above.end(), [&](const Node* n) { return n->id == r.band; });
     if (inside && paid_by < 0) paid_by = static_cast<int>(k);

@@ -24,6 +24,7 @@ class TreeWalk {
   void sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
   int payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d);
   bool aligned(size_t repair);
+  bool used_within(const BandMember& m, const Repair& r, const std::string& via) const;
   static void withdraw(const Dependence& d, std::vector<Violation>& out, size_t from);
   std::map<size_t, bool> aligned_;
 };

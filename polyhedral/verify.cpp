@@ -32,7 +32,7 @@ class Verifier {
   Verification run() {
     out_.ok = true;
     complete();
-    for (const Pair& d : all_pairs(p_)) {
+    for (const Pair& d : pairs_of_accesses_) {
       if (!out_.ok) return finish();
       order(d);
     }
@@ -53,6 +53,7 @@ class Verifier {
   Verification out_;
   std::set<size_t> paid_;
   int pairs_ = 0;
+  std::vector<Pair> pairs_of_accesses_ = all_pairs(p_);
 
   static std::string first(const Repair& r) { return r.targets.empty() ? "?" : r.targets[0]; }
 
@@ -124,6 +125,10 @@ class Verifier {
     if (broken.is_empty()) return;
     const isl::map kept = all.subtract(broken);
     const bool running = all.range().is_subset(kept.range()) && all.domain().is_subset(kept.domain());
+    for (const Repair& r : s_.repairs)
+      if (auto late = covered(r, d) ? outlived(r, broken, d, d.sink, {d.sink}) : std::nullopt)
+        return fail(d.sink + " is used by " + *late + " after " + d.source + " has moved on, when " + first(r) +
+                    " is corrected to later running values", sample_witness(p_, d, broken));
     for (size_t r = 0; r < s_.repairs.size(); ++r) {
       if (!running || !covered(s_.repairs[r], d)) continue;
       isl::map left = unpaid(s_.repairs[r], a, b, shared, broken);
@@ -134,6 +139,25 @@ class Verifier {
     }
     std::optional<Witness> w = sample_witness(p_, d, broken);
     fail((w ? w->text : d.source + " must come before " + d.sink) + "; it does not", w);
+  }
+
+  // The statement, if any, to which a running value goes on only after an update of its source that it has not seen.
+  // `missed` { source -> use } holds the updates that come after the use's first value was computed.
+  std::optional<std::string> outlived(const Repair& r, const isl::map& missed, const Pair& d, const std::string& use,
+                                      const std::set<std::string>& met) {
+    for (const Pair& next : pairs_of_accesses_) {
+      if (next.source != use || !chained(r, next) || met.count(next.sink)) continue;
+      const isl::map reached = missed.apply_range(next.relation);
+      for (const Timed& a : times_)
+        for (const Timed& c : times_) {
+          if (a.stmt != d.source || c.stmt != next.sink) continue;
+          if (!related(reached, a, lex_.before(), c).is_empty()) return next.sink;
+        }
+      std::set<std::string> now = met;
+      now.insert(next.sink);
+      if (auto late = outlived(r, reached, d, next.sink, now)) return late;
+    }
+    return std::nullopt;
   }
 
   // Broken pairs that are not decided by a serial loop at the repair's band or inside it.

@@ -82,6 +82,36 @@ TEST(RollingUpdate, AttentionInOneLoop) {
   }
 }
 
+// The user of running values outside the loop that makes them: m moves on within the tile after P[j] was computed, and
+// l is corrected to the tile's m before it adds them all.
+TEST(RollingUpdate, RunningValuesMayNotOutliveTheirIteration) {
+  Builder b(make_context(), "softmax", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("S", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"});
+  b.tensor("P", TensorKind::Temp, {"M", "N"}).tensor("l", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"S", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("P", "i,j", ij, "i,j", {{"S", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)));
+  b.statement("l", "i,j", ij, "i", {{"P", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  Session t(b.done());
+  for (const char* s : {"S_m", "S_P", "S_l"}) t.must("tile", {{"node", t.band(s)}, {"sizes", {-1, 4}}});
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+  NodeId inner = -1;
+  for (const Node* n : preorder(t.s))
+    if (n->kind == NodeKind::Sequence && n->id != t.root()) inner = n->id;
+  if (inner < 0) inner = t.root();
+  const json pair{{"node", inner}, {"first", 0}, {"last", 1}, {"depth", 1}};
+  const Expected<Schedule> stale = apply_unchecked(t.s, "fuse", pair);
+  ASSERT_TRUE(stale) << stale.error().text();
+  EXPECT_EQ(check(*stale, t.deps).kind, VerdictKind::Illegal) << to_text(*stale);
+  EXPECT_FALSE(verify(*stale).ok) << to_text(*stale);
+  // All three in one loop: l adds each P where it was made.
+  const Expected<Schedule> fresh = apply_unchecked(t.s, "fuse", {{"node", inner}, {"first", 0}, {"last", 2}, {"depth", 1}});
+  ASSERT_TRUE(fresh) << fresh.error().text();
+  EXPECT_EQ(check(*fresh, t.deps).kind, VerdictKind::Repairable) << to_text(*fresh);
+  EXPECT_TRUE(verify(*fresh).ok) << verify(*fresh).verdict.why;
+}
+
 TEST(RollingUpdate, TiledAttention) {
   Session t(attention(make_context()));
   for (const char* s : {"S_m", "S_P", "S_l", "S_Oa"}) {
