@@ -54,6 +54,9 @@ class Recompute {
   }
 
   Expected<Recomputed> inlined() {
+    if (producer_.guard && !guarded_alike())
+      return refuse("where its condition is false " + tensor_.name + " keeps another value, and " + into_.name +
+                    " does not run under the same condition");
     Statement c = into_;
     c.reads.clear();
     std::map<int, Expr> reads;  // old read -> what stands for it
@@ -148,6 +151,51 @@ class Recompute {
     return from.empty() || (from.size() == 1 && (from[0]->reduction || !overwrites(p_, *from[0])));
   }
 
+  // Whether the consumer runs only where the producer's guard holds for every instance that it reads from.
+  bool guarded_alike() const {
+    if (!into_.guard) return false;
+    for (int k : reads_of(into_)) {
+      const isl::map instance = into_.reads[static_cast<size_t>(k)].map
+                                    .apply_range(restricted(p_, producer_, producer_.write).reverse())
+                                    .intersect_domain(into_.domain);
+      std::map<int, Expr> reads;
+      for (const auto& [old, type] : types_in(producer_.guard)) {
+        const Access& a = producer_.reads[static_cast<size_t>(old)];
+        if (!a.gathers.empty()) return false;
+        const isl::map wanted = instance.apply_range(a.map);
+        for (size_t m = 0; m < into_.reads.size() && !reads.count(old); ++m) {
+          const Access& have = into_.reads[m];
+          if (have.tensor == a.tensor && have.gathers.empty() && have.map.intersect_domain(into_.domain).is_equal(wanted))
+            reads.emplace(old, Expr::read(static_cast<int>(m), type));
+        }
+        if (!reads.count(old)) return false;
+      }
+      std::map<int, int> indices;
+      for (size_t i = 0; i < producer_.indices.size(); ++i) {
+        const isl::map wanted = instance.apply_range(producer_.indices[i].as_map());
+        for (size_t m = 0; m < into_.indices.size() && !indices.count(static_cast<int>(i)); ++m)
+          if (into_.indices[m].as_map().intersect_domain(into_.domain).is_equal(wanted))
+            indices[static_cast<int>(i)] = static_cast<int>(m);
+      }
+      for (int i : indices_in(producer_.guard))
+        if (!indices.count(i)) return false;
+      if (to_string(renumbered(producer_.guard, reads, indices)) != to_string(into_.guard)) return false;
+    }
+    return true;
+  }
+
+  static std::map<int, Type> types_in(const Expr& e) {
+    std::map<int, Type> out;
+    visit(e, [&](const Expr& x) { if (x->op == Op::Read) out.emplace(x->index, x->type); });
+    return out;
+  }
+
+  static std::set<int> indices_in(const Expr& e) {
+    std::set<int> out;
+    visit(e, [&](const Expr& x) { if (x->op == Op::Index) out.insert(x->index); });
+    return out;
+  }
+
   // Appends the producer's operands, seen from the consumer through one access; returns its value.
   Expected<Expr> inline_one(Statement& c, const Access& access) const {
     const isl::set domain = into_.domain.intersect_params(p_.param_context);
@@ -179,12 +227,12 @@ class Recompute {
     for (size_t k = 0; k < added.size(); ++k) place(k);
     for (const auto& [k, type] : types) reads.emplace(k, Expr::read(number.at(static_cast<size_t>(k)), type));
     if (!producer_.indices.empty()) {
-      const isl::pw_multi_aff f = instance.as_pw_multi_aff();
+      const isl::pw_multi_aff f = align_params(instance, p_.params).as_pw_multi_aff();
       if (f.n_piece() != 1)
         return refuse("its index values are different affine functions on parts of " + into_.name);
       for (size_t k = 0; k < producer_.indices.size(); ++k) {
         indices[static_cast<int>(k)] = static_cast<int>(c.indices.size());
-        c.indices.push_back(producer_.indices[k].pullback(f.as_multi_aff()));
+        c.indices.push_back(align_params(producer_.indices[k], p_.params).pullback(f.as_multi_aff()));
       }
     }
     Expr value = renumbered(producer_.expr, reads, indices);
@@ -241,7 +289,8 @@ class Recompute {
     const isl::map back = project_out_out(all, n, n_extra).set_range_tuple(producer_.name);
     const isl::map tail = project_out_out(all, 0, n);
     for (Access& a : copy.reads) a.map = back.apply_range(a.map);
-    for (isl::aff& a : copy.indices) a = a.pullback(back.as_pw_multi_aff().as_multi_aff());
+    for (isl::aff& a : copy.indices)
+      a = align_params(a, p_.params).pullback(align_params(back, p_.params).as_pw_multi_aff().as_multi_aff());
     copy.write.tensor = tensor;
     copy.write.map = back.apply_range(producer_.write.map).range_product(tail).flatten_range().set_range_tuple(tensor);
   }

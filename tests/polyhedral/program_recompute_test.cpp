@@ -51,6 +51,45 @@ TEST(Recompute, InlinesPointwise) {
   expect_same(p, both->program, {{"N", 6}, {"D", 2}});
 }
 
+// A producer that runs under a condition: inlined only where the consumer runs under the same one.
+TEST(Recompute, KeepsAProducersCondition) {
+  const std::string head = R"(naut 1
+program guarded
+sizes N
+where [N] -> { : N >= 0 }
+tensor len input i32
+tensor X input f32
+  extent [N] -> { [(N)] }
+tensor T temp f32
+  extent [N] -> { [(N)] }
+tensor O output f32
+statement S_T(i)
+  domain [N] -> { S_T[i] : 0 <= i < N }
+  write T { S_T[i] -> T[i] }
+  read X { S_T[i] -> X[i] }
+  read len { S_T[i] -> len[] }
+  index { S_T[i] -> [(i)] }
+  expr $0 * 2
+  guard #0 < $1:i32
+statement S_O(i)
+  domain [N] -> { S_O[i] : 0 <= i < N }
+  write O { S_O[i] -> O[] }
+  read len { S_O[i] -> len[] }
+  read T { S_O[i] -> T[i] }
+  index { S_O[i] -> [(i)] }
+  expr $1
+)";
+  const Program same = parsed((head + "  guard #0 < $0:i32\n  reduce sum over 0\n").c_str());
+  const auto kept = recompute_in(same, "S_T", "S_O");
+  ASSERT_TRUE(kept) << kept.error().text();
+  expect_same(same, kept->program, {{"N", 5}});
+  for (const char* rest : {"  reduce sum over 0\n", "  guard #0 <= $0:i32\n  reduce sum over 0\n"}) {
+    const auto dropped = recompute_in(parsed((head + rest).c_str()), "S_T", "S_O");
+    ASSERT_FALSE(dropped) << print_naut(dropped->program);
+    EXPECT_NE(dropped.error().why.find("condition"), std::string::npos) << dropped.error().text();
+  }
+}
+
 TEST(Recompute, CopiesAReductionWithTheConsumersOtherDims) {
   const Program p = restrict_to_demanded(parsed(samples::kCausal));
   const auto r = recompute_in(p, "S_l", "S_O");
