@@ -36,6 +36,7 @@ class Frontier {
   Strategy strategy_;
   int beam_;
   std::mt19937_64 rng_;
+  int64_t popped_ = 0;
   struct Key {
     double bound;
     int depth;
@@ -75,6 +76,7 @@ class Engine {
   Actions actions_;
   Frontier frontier_;
   std::mt19937_64 rng_;
+  int64_t popped_ = 0;
   Clock::time_point start_ = Clock::now();
   SearchResult result_;
   std::optional<StopReason> stop_reason_;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <tuple>
+
 #include "autosched/search/engine.h"
 
 namespace nautilus::sched {
@@ -22,6 +25,11 @@ std::optional<Pending> Frontier::pop(std::vector<Pending>& cut) {
   }
   if (open_.empty()) return std::nullopt;
   auto it = open_.begin();
+  // Every other time the deepest one is taken (the best of them), so that complete plans come early and cut.
+  if (strategy_ == Strategy::BestFirst && ++popped_ % 2 == 0)
+    it = std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
+      return std::tuple(-a.second.depth, a.first) < std::tuple(-b.second.depth, b.first);
+    });
   if (strategy_ == Strategy::Random) std::advance(it, static_cast<std::ptrdiff_t>(rng_() % open_.size()));
   Pending p = std::move(it->second);
   open_.erase(it);

@@ -108,13 +108,40 @@ Schedule add_beside(const Schedule& s, const Statement& added, const std::string
 
 namespace {
 
-// The function of one member at the instances that `added` follows, if it is one.
+// The dims of `like` as functions of the dims of `added`, where `follows` equates the two (the dim of the same
+// name first); zero elsewhere. { added[..] -> like[..] }
+isl::multi_aff equated_dims(const Statement& added, const isl::set& like, const isl::map& follows) {
+  const std::vector<std::string> from = dim_names(added.domain), to = dim_names(like);
+  isl::aff_list dims(added.domain.ctx(), static_cast<int>(to.size()));
+  for (unsigned d = 0; d < to.size(); ++d) {
+    const isl::map value = follows.apply_range(dim_aff(like, d).as_map());
+    std::vector<unsigned> order;
+    for (unsigned a = 0; a < from.size(); ++a) order.push_back(a);
+    std::stable_partition(order.begin(), order.end(), [&](unsigned a) { return from[a] == to[d]; });
+    isl::aff found = added.domain.space().zero_aff_on_domain();
+    for (unsigned a : order) {
+      const isl::aff dim = dim_aff(added.domain, a);
+      if (!value.is_subset(dim.as_map())) continue;
+      found = dim;
+      break;
+    }
+    dims = dims.add(found);
+  }
+  return isl::multi_aff(follows.space(), dims);
+}
+
+// The function of one member at the instances that `added` follows, if it is one: in terms of equated dims where
+// that says the same, so that a dim of extent one stays a dim.
 std::optional<isl::aff> followed(const BandMember& m, const Statement& added, const std::string& like,
-                                 const isl::map& follows, const isl::set& facts) {
+                                 const isl::set& like_domain, const isl::map& follows, const isl::set& facts) {
   const auto f = m.schedule.find(like);
   if (f == m.schedule.end()) return std::nullopt;
   const isl::map value = follows.apply_range(f->second.as_map());
   if (!value.is_single_valued()) return std::nullopt;
+  if (n_dim(like_domain) > 0) {
+    const isl::aff plain = f->second.pullback(equated_dims(added, like_domain, follows));
+    if (value.is_subset(plain.as_map())) return plain;
+  }
   const isl::pw_multi_aff g = value.gist_domain(added.domain.intersect_params(facts)).as_pw_multi_aff().coalesce();
   if (g.n_piece() != 1) return std::nullopt;
   std::optional<isl::aff> out;
@@ -155,9 +182,11 @@ Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId 
   const isl::set facts = s.program->param_context;
   std::vector<std::vector<isl::aff>> functions(at);
   std::vector<isl::aff> fixed;
+  const Statement* l = s.program->statement(like);
+  const isl::set like_domain = l ? l->domain : isl::set::empty(added.domain.space());
   for (size_t k = 0; k < at; ++k)
     for (const BandMember& m : path[k]->members) {
-      const auto f = followed(m, added, like, follows, facts);
+      const auto f = followed(m, added, like, like_domain, follows, facts);
       if (!f)
         return refused("add " + added.name + " behind " + describe(s, *path[at]), describe(s, *path[k]),
                        "instances of " + like + " that one instance of " + added.name + " follows differ in " + m.name,
