@@ -61,8 +61,10 @@ Verdict check_change(const Schedule& before, const Schedule& after, const Depend
 
 // The independent verifier: whole-map lexicographic comparison on the flattened schedule against freshly
 // computed dependences of the program, structural conditions of each repair (no consumer of a via value
-// outside its targets, source before target inside a tile, register or carried accumulators), and the
-// algebra of each repair by randomized evaluation. Shares no code with check() or the transforms.
+// outside its targets, source before target inside a tile, register or carried accumulators, conditions on data), and
+// the algebra of each repair by randomized evaluation. The order is compared by code of its own. The algebra is
+// tested by the function that also ends a derivation (refute_repair: terms read off the program anew, without the
+// derivation's proofs), at points of another seed; points can refute an algebra but do not prove it.
 struct Verification {
   bool ok = false;
   Verdict verdict;

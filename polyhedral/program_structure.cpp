@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "polyhedral/naut.h"
@@ -169,6 +170,43 @@ class Structure {
       if (x->op == Op::Read || x->op == Op::Index || x->op == Op::Param || x->op == Op::Var)
         problem(s.name, "the identity must be a constant");
     });
+    const Tensor* t = p_.tensor(s.write.tensor);
+    if (!found_ && t) monoid(s, r, t->type);
+  }
+
+  // Samples commutativity, associativity and the identity (on values that the operation can make), as for a spec's.
+  void monoid(const Statement& s, const Reduction& r, Type type) {
+    const auto f = [&](double x, double y) {
+      EvalEnv env;
+      env.vars = {{"a", x}, {"b", y}};
+      return evaluate(r.combine, env);
+    };
+    const auto same = [](double x, double y) {
+      return (std::isnan(x) && std::isnan(y)) || x == y ||
+             std::fabs(x - y) <= 1e-6 * std::max({1.0, std::fabs(x), std::fabs(y)});
+    };
+    const auto show = [](double v) { return to_string(Expr::constant(v)); };
+    const double id = identity_value(r);
+    const std::vector<double> samples = type == Type::Bool ? std::vector<double>{0, 1}
+                                        : is_float(type)   ? std::vector<double>{0, 1, -1, 0.5, -2.25, 3.5}
+                                                           : std::vector<double>{0, 1, -1, 2, -3, 7};
+    for (double x : samples)
+      for (double y : samples)
+        if (!same(f(x, y), f(y, x)))
+          return void(problem(s.name, "its combine expression is not commutative: for " + show(x) + " and " + show(y) +
+                                          " the order matters"));
+    for (double x : samples)
+      for (double y : samples) {
+        const double xy = f(x, y);
+        if (!same(f(id, xy), xy))
+          return void(problem(s.name, show(id) + " is not its identity: with " + show(xy) + " it gives " + show(f(id, xy))));
+      }
+    for (double x : samples)
+      for (double y : samples)
+        for (double z : samples)
+          if (!same(f(f(x, y), z), f(x, f(y, z))))
+            return void(problem(s.name, "its combine expression is not associative: for " + show(x) + ", " + show(y) +
+                                            ", " + show(z)));
   }
 
   // Index reads must not depend on each other in a circle.

@@ -51,7 +51,13 @@ struct ValueRange {
 };
 ValueRange running_range(const Program& p, const std::string& statement);
 
+// Where a source skips instances by a condition on data, every target must skip at least those of the same iterations:
+// the inlined conditions are compared as conjunctions. What differs, in words, or nothing.
+std::optional<std::string> unguarded_terms(const Program& p, const std::vector<std::string>& targets,
+                                           const std::vector<std::string>& sources, const std::vector<std::string>& via);
+
 // Independent of the derivations: evaluates both sides of (a) and (b) at random points in 50 digits.
+// Reads the terms off the program anew; the answer is kept by all that the check depends on, points and seed included.
 // Returns the first counterexample in words, or nothing.
 std::optional<std::string> refute_repair(const Program& p, const Repair& r, int points = 200, uint64_t seed = 1);
 

@@ -107,10 +107,7 @@ class Deriver {
   std::optional<Refusal> check_term() {
     if (used_.empty()) return refuse("it reads none of them: no repair is needed", "fuse");
     if (term_.guard && depends(term_.guard)) return refuse("its condition depends on a running value");
-    for (const Statement* s : used_)
-      if (s->guard && !term_.guard)
-        return refuse(s->name + " skips instances by a condition on data and " + r_.target + " does not",
-                      "give both the same condition");
+    if (auto bad = unguarded_terms(p_, {r_.target}, r_.sources, r_.via)) return refuse(*bad, "give both the same condition");
     std::optional<Refusal> no;
     term_.g = substitute(term_.g, [&](const Expr& x) { return drop_cast(x, no); });
     return no;

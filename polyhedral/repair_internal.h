@@ -34,7 +34,8 @@ struct Proof {
   std::string method;          // how, or the counterexample
 };
 // a = b for all values in range: by the e-graph's rules of real algebra, else by 200 random points in 50 digits
-// (never by the e-graph alone: the points are always tried).
+// (never by the e-graph alone: the points are always tried). Points alone prove nothing where a side is piecewise
+// (select, min, max, abs, floor, comparisons), unless the equality holds for any values of these parts.
 Proof prove_equal(const Expr& a, const Expr& b, const Ranges& ranges);
 // An equal expression without the forbidden names, cheapest to compute; nothing if none was found. Casts that
 // only widen are dropped. With nothing forbidden: a tidier form of e.

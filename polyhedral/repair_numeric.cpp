@@ -50,25 +50,29 @@ Real real_op(const Expr& e, const std::vector<Real>& a) {
   }
 }
 
-Real eval(const Expr& e, const Env& env, std::unordered_map<const ExprNode*, Real>& memo) {
+// A value too large to say anything, as opposed to an undefined one.
+struct TooLarge {};
+
+// `largest`: of the magnitudes met on the way; differences of such numbers carry their rounding.
+Real eval(const Expr& e, const Env& env, std::unordered_map<const ExprNode*, Real>& memo, Real& largest) {
   if (e->op == Op::Const) return Real(e->value);
   if (e->args.empty()) return env.at(e->op == Op::Param ? "@" + e->name : e->name);
   if (auto it = memo.find(&*e); it != memo.end()) return it->second;
   std::vector<Real> a;
-  for (const Expr& x : e->args) a.push_back(eval(x, env, memo));
+  for (const Expr& x : e->args) a.push_back(eval(x, env, memo, largest));
   // Huge arguments of exp and pow say nothing and take long.
-  if ((e->op == Op::Exp || e->op == Op::Exp2) && boost::multiprecision::abs(a[0]) > 1000)
-    return std::numeric_limits<Real>::quiet_NaN();
+  if ((e->op == Op::Exp || e->op == Op::Exp2) && boost::multiprecision::abs(a[0]) > 1000) throw TooLarge();
   const Real v = real_op(e, a);
+  if (const Real size = abs(v); size > largest) largest = size;
   memo.emplace(&*e, v);
   return v;
 }
 
 // Nothing where the value is not a finite number.
-std::optional<Real> value_at(const Expr& e, const Env& env) {
+std::optional<Real> value_at(const Expr& e, const Env& env, Real& largest) {
   try {
     std::unordered_map<const ExprNode*, Real> memo;
-    const Real v = eval(e, env, memo);
+    const Real v = eval(e, env, memo, largest);
     if (!boost::multiprecision::isfinite(v)) return std::nullopt;
     return v;
   } catch (const std::exception&) {  // a domain error: not a value
@@ -86,29 +90,33 @@ std::set<std::string> names_in(const std::vector<Expr>& es) {
   return out;
 }
 
-// A value in range, of moderate size.
-Real sample(const std::string& name, const Ranges& ranges, std::mt19937_64& rng) {
+// A value in range: of moderate size, or of any magnitude from 1e-4 to 1e4 from where the range is bounded.
+Real sample(const std::string& name, const Ranges& ranges, bool wide, std::mt19937_64& rng) {
   std::uniform_real_distribution<double> unit(0, 1);
+  const double reach = wide ? std::pow(10.0, 8 * unit(rng) - 4) : 6;
   const auto it = ranges.find(name);
   ValueRange r = it != ranges.end() ? it->second : name[0] == '@' ? between(1, 4096) : any_value();
   if (name[0] == '@') r = between(std::max(1.0, r.lo), std::max(1.0, std::min(r.hi, 4096.0)));
   double lo = r.lo, hi = r.hi;
   if (!std::isfinite(lo) && !std::isfinite(hi)) {
-    lo = -6;
-    hi = 6;
+    lo = -reach;
+    hi = reach;
   } else if (!std::isfinite(lo)) {
-    lo = hi - 6;
+    lo = hi - reach;
   } else if (!std::isfinite(hi)) {
-    hi = lo + 6;
+    hi = lo + reach;
   }
-  double v = lo + (hi - lo) * unit(rng);
+  const bool below = !std::isfinite(r.lo), above = !std::isfinite(r.hi);
+  const double part = unit(rng);
+  double v = lo + (hi - lo) * part;
+  if (wide && (below || above)) v = below && (!above || part < 0.5) ? lo : hi;
   if (v == 0 && r.excludes_zero) v = hi != 0 ? hi : lo;
   return Real(v);
 }
 
-Env sample_all(const std::set<std::string>& names, const Ranges& ranges, std::mt19937_64& rng) {
+Env sample_all(const std::set<std::string>& names, const Ranges& ranges, bool wide, std::mt19937_64& rng) {
   Env env;
-  for (const std::string& n : names) env[n] = sample(n, ranges, rng);
+  for (const std::string& n : names) env[n] = sample(n, ranges, wide, rng);
   return env;
 }
 
@@ -126,13 +134,21 @@ std::optional<std::string> refute_equal(const Expr& a, const Expr& b, const Rang
   const auto names = names_in({a, b});
   int valid = 0;
   for (int tries = 0; valid < points && tries < 4 * points; ++tries) {
-    const Env env = sample_all(names, ranges, rng);
-    const auto va = value_at(a, env), vb = value_at(b, env);
+    // One point in two is moderate, so that enough of them are where everything can be evaluated exactly.
+    const Env env = sample_all(names, ranges, tries % 2 == 1, rng);
+    std::optional<Real> va, vb;
+    Real largest = 0;
+    try {
+      va = value_at(a, env, largest);
+      vb = value_at(b, env, largest);
+    } catch (const TooLarge&) {
+      continue;
+    }
     if (!va && !vb) continue;  // outside the domain of both
     if (!va || !vb) return "one side is undefined at " + point_text(env);
     ++valid;
     const Real scale = 1 + abs(*va) + abs(*vb);
-    if (abs(*va - *vb) > Real("1e-38") * scale)
+    if (abs(*va - *vb) > Real("1e-38") * scale + Real("1e-46") * largest)
       return va->str(10) + " against " + vb->str(10) + " at " + point_text(env);
   }
   if (valid < std::max(1, points / 4)) return "too few points at which both sides are defined";
@@ -146,10 +162,15 @@ std::vector<double> constant_coefficients(const std::vector<Expr>& d, const Rang
   const auto names = names_in(d);
   std::vector<std::vector<Real>> rows;  // d^0 .. d^K at one point
   for (int tries = 0; rows.size() < 2 * k + 12 && tries < 400; ++tries) {
-    const Env env = sample_all(names, ranges, rng);
+    const Env env = sample_all(names, ranges, false, rng);
     std::vector<Real> row;
-    for (const Expr& e : d)
-      if (auto v = value_at(e, env)) row.push_back(*v);
+    Real largest = 0;
+    try {
+      for (const Expr& e : d)
+        if (auto v = value_at(e, env, largest)) row.push_back(*v);
+    } catch (const TooLarge&) {
+      continue;
+    }
     if (row.size() == d.size()) rows.push_back(std::move(row));
   }
   if (rows.size() < 2 * k + 12) return {};

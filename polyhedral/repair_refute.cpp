@@ -103,11 +103,12 @@ std::optional<std::string> refute_repair(const Program& p, const Repair& r, int 
   if (r.targets.empty() || r.corrections.size() != r.targets.size()) return "a correction is missing for a target";
   const auto t = read_terms(p, r);
   if (!t) return t.error().text();
-  std::string key = std::to_string(points) + "|" + std::to_string(seed) + "|" + std::string(reduce_op_name(t->op));
+  const auto number = [](double v) { return to_string(Expr::constant(v, Type::F64)); };
+  std::string key = std::to_string(points) + "|" + std::to_string(seed) + "|" + std::string(reduce_op_name(t->op)) + number(t->identity);
   for (size_t k = 0; k < t->g.size(); ++k) key += "|" + to_string(t->g[k]) + "=>" + to_string(r.corrections[k]);
   for (const auto& [n, f] : t->facts)
-    key += "|" + n + std::to_string(f.lo) + "," + std::to_string(f.hi) + (f.excludes_zero ? "!" : "");
-  for (const auto& [n, id] : t->source_identity) key += "|" + n + "=" + std::to_string(id);
+    key += "|" + n + number(f.lo) + "," + number(f.hi) + (f.excludes_zero ? "!" : "");
+  for (const auto& [n, id] : t->source_identity) key += "|" + n + "=" + number(id);
   static auto& mutex = *new std::mutex;
   static auto& known = *new std::map<std::string, std::optional<std::string>>;
   {

@@ -8,6 +8,10 @@ namespace nautilus::poly::verifying {
 
 namespace {
 
+// Other points than those that the derivation was tested at.
+constexpr int kPoints = 60;
+constexpr uint64_t kSeed = 0x9e3779b97f4a7c15;
+
 bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -75,8 +79,10 @@ std::optional<std::string> repair_problem(const Schedule& s, const Repair& r, st
   for (const Obligation& o : r.obligations)
     if (!o.discharged) return "the obligation " + o.claim + " was not discharged";
   if (r.corrections.size() != r.targets.size()) return "it has " + std::to_string(r.corrections.size()) + " corrections for " + std::to_string(r.targets.size()) + " targets";
-  if (auto counterexample = refute_repair(*s.program, r)) return "its algebra is wrong: " + *counterexample;
-  checked.push_back("repair of " + r.targets[0] + ": corrections hold at random points in high precision");
+  if (auto bad = unguarded_terms(*s.program, r.targets, r.sources, r.via)) return bad;
+  checked.push_back("repair of " + r.targets[0] + ": targets skip what their sources skip");
+  if (auto counterexample = refute_repair(*s.program, r, kPoints, kSeed)) return "its algebra is wrong: " + *counterexample;
+  checked.push_back("repair of " + r.targets[0] + ": corrections hold at " + std::to_string(kPoints) + " random points in high precision");
   return std::nullopt;
 }
 

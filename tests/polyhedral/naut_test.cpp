@@ -53,6 +53,25 @@ statement S_y(zero, i)
   EXPECT_FALSE(bad) << bad->text();
 }
 
+// A user reduction may be reordered: its operation must allow that.
+TEST(Naut, UserReductionsAreCommutativeAndAssociative) {
+  const auto text = [](const std::string& combine, const std::string& identity) {
+    return "naut 1\nprogram p\nsizes N\ntensor X input f32\n  extent [N] -> { [(N)] }\ntensor y output f32\n"
+           "statement S_y(i)\n  domain [N] -> { S_y[i] : 0 <= i < N }\n  write y { S_y[i] -> y[] }\n"
+           "  read X { S_y[i] -> X[i] }\n  expr $0\n  reduce user over 0\n  combine " + combine + "\n  identity " + identity + "\n";
+  };
+  const struct {
+    const char *combine, *identity, *why;
+  } cases[] = {{"a - b", "0", "not commutative"}, {"a * b + 1", "0", "not its identity"}, {"a + b", "1", "not its identity"},
+               {"select(a == 0 || b == 0, a + b, 2 * (a + b))", "0", "not associative"}, {"a + b + a * b", "0", ""}, {"max(a, b)", "-inf", ""}};
+  for (const auto& c : cases) {
+    const auto p = parse_naut(make_context(), text(c.combine, c.identity));
+    const std::string said = p ? "" : p.error().text();
+    if (*c.why) EXPECT_NE(said.find(c.why), std::string::npos) << c.combine << ": " << said;
+    else EXPECT_TRUE(p) << said;
+  }
+}
+
 struct Broken {
   const char *find, *replace, *where, *why;
 };

@@ -71,6 +71,36 @@ TEST(RepairProofs, RandomizedIsTheFallback) {
   EXPECT_EQ(p.method, "randomized (200 points, 50 digits)");
 }
 
+// Points on one side of a condition say nothing about the other.
+TEST(RepairProofs, PointsDoNotProveWhatChangesItsForm) {
+  const std::pair<const char*, const char*> open[] = {
+      {"tanh(select(c < 1e9, a, b))", "tanh(a) + select(c < 1e9, 0, tanh(b) - tanh(a) + 1)"},
+      {"tanh(max(a, -1e9))", "tanh(a)"},
+      {"select(c < 50, exp(c - a), exp(2 * (c - a)))", "exp(c - a)"},
+      {"abs(a + 1e9) - 1e9", "a"}};
+  for (const auto& [a, b] : open) {
+    const Proof p = prove_equal(e(a), e(b), {});
+    EXPECT_FALSE(p.ok) << a << " = " << b << ": " << p.method;
+  }
+  // The parts that change their form are the same on both sides; or the rules suffice.
+  const std::pair<const char*, const char*> equal[] = {
+      {"tanh(max(a, b))", "(exp(2 * max(a, b)) - 1) / (exp(2 * max(a, b)) + 1)"},
+      {"select(c < 50, exp(c - a), 0) * exp(a - b)", "select(c < 50, exp(c - b), 0)"}};
+  for (const auto& [a, b] : equal) {
+    const Proof p = prove_equal(e(a), e(b), {});
+    EXPECT_TRUE(p.ok) << a << " = " << b << ": " << p.method;
+  }
+}
+
+// Unbounded values are tried at many magnitudes, without mistaking rounding or overflow for a difference.
+TEST(RepairProofs, PointsOfAllMagnitudes) {
+  EXPECT_TRUE(refute_equal(e("select(c < 50, a, b)"), e("a"), {}, 200, 1));
+  EXPECT_TRUE(refute_equal(e("max(a, 0 - 900)"), e("a"), {}, 200, 1));
+  EXPECT_TRUE(refute_equal(e("a"), e("select(a < 0.01, 0, a)"), kPositive, 200, 1));
+  EXPECT_FALSE(refute_equal(e("(a - b) * (a - b) * (a - b)"), e("a*a*a - 3*a*a*b + 3*a*b*b - b*b*b"), {}, 200, 1));
+  EXPECT_FALSE(refute_equal(e("exp(a - b) * x"), e("exp(a) / exp(b) * x"), {}, 200, 1));
+}
+
 TEST(RepairProofs, RewritesNamesAway) {
   const auto h = rewrite_without(e("t0 / exp(c - r) * exp(c - r')"), {"c"}, {});
   ASSERT_TRUE(h);

@@ -213,6 +213,44 @@ TEST(RepairRefuse, ReductionThatDoesNotDistribute) {
   EXPECT_NE(sign.error().why.find("can be negative"), std::string::npos) << why(sign);
 }
 
+// exp(c - r) below 50 and its square above: equal at small values, but of no common correction.
+TEST(RepairRefuse, TermsThatChangeTheirForm) {
+  const auto r = derive_repair(request(chain(make_context(), ReduceOp::Max, "$0", "select($0 < 50, exp($0 - $2), exp(2 * ($0 - $2)))"),
+                                       "S_T", {"S_r"}, {}));
+  EXPECT_FALSE(r) << why(r);
+  const auto masked = derive_repair(request(chain(make_context(), ReduceOp::Max, "$0", "select($0 < 50, exp($0 - $2), 0)"),
+                                            "S_T", {"S_r"}, {}));
+  EXPECT_TRUE(masked) << why(masked);
+}
+
+// m = max where A > 0, l = sum where B > 0: l would take terms while m is still -inf.
+TEST(RepairRefuse, AnotherConditionOnData) {
+  const auto program = [](const char* other) {
+    Builder b(make_context(), "guards", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+    const char* ij = "0 <= i < M and 0 <= j < N";
+    for (const char* t : {"x", "A", "B"}) b.tensor(t, TensorKind::Input, {"M", "N"});
+    b.tensor("r", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Temp, {"M"}).tensor("y", TensorKind::Output, {"M"});
+    b.statement("r", "i,j", ij, "i", {{"x", "i,j"}, {"A", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+    b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}, {"A", "i,j"}, {"B", "i,j"}}, exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+    b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+    auto p = std::make_shared<Program>(*b.done());
+    p->statements[0].guard = var_read("0 < $1");
+    if (*other) p->statements[1].guard = var_read(other);
+    return ProgramPtr(p);
+  };
+  for (const char* other : {"", "0 < $3", "1 < $2", "0 < $3 && 1 < $2"}) {
+    const auto r = derive_repair(request(program(other), "S_T", {"S_r"}, {}));
+    ASSERT_FALSE(r) << other << ": " << why(r);
+    EXPECT_NE(r.error().why.find("condition on data"), std::string::npos) << why(r);
+  }
+  for (const char* other : {"0 < $2", "0 < $3 && 0 < $2"}) {
+    const auto r = derive_repair(request(program(other), "S_T", {"S_r"}, {}));
+    ASSERT_TRUE(r) << other << ": " << why(r);
+    EXPECT_FALSE(unguarded_terms(*program(other), r->repair.targets, r->repair.sources, r->repair.via));
+    EXPECT_TRUE(unguarded_terms(*program("0 < $3"), r->repair.targets, r->repair.sources, r->repair.via));
+  }
+}
+
 TEST(RepairRefuse, OtherElementsOfTheSource) {
   // The element read changes with the reduced index.
   const auto p = chain(make_context(), ReduceOp::Max, "$0", "exp($0 - $2)", ReduceOp::Sum, "j", "0 <= i < M and 0 <= j < N and j < M");
