@@ -169,23 +169,17 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
       return subset(x, in_a) || subset(x, in_b);
     });
     if (contraction && maskable) {
-      // An operand that is zero outside makes the product zero there; a load may be so already.
-      auto masked = [&](ValueId v, const std::set<std::string>& in, Cond::Conj& todo) {
-        Cond::Conj mine, rest, known;
+      // Zero where the operand has a condition's axes: in both, since zero times what lies outside may be NaN. Loads may
+      // be zero there already. Where one operand lacks a condition's axes, its lanes belong to other terms too.
+      auto masked = [&](ValueId v, const std::set<std::string>& in) {
+        Cond::Conj mine, known;
         if (auto z = zero_filled_.find(v); z != zero_filled_.end() && z->second.any.size() == 1) known = z->second.any[0];
-        for (const auto& atom : todo) {
-          if (std::find(known.begin(), known.end(), atom) != known.end()) continue;
-          (subset(axes_in(atom, at.axes), in) ? mine : rest).push_back(atom);
-        }
-        todo = rest;
+        for (const auto& atom : before.any[0])
+          if (subset(axes_in(atom, at.axes), in) && std::find(known.begin(), known.end(), atom) == known.end()) mine.push_back(atom);
         return mine.empty() ? v : builder().mask(Cond{{mine}}, v, constant(0, elem(v)));
       };
-      Cond::Conj todo = before.any[0];
-      for (ValueId v : {a, b})
-        if (auto z = zero_filled_.find(v); z != zero_filled_.end() && z->second.any.size() == 1)
-          std::erase_if(todo, [&](const auto& atom) { return std::find(z->second.any[0].begin(), z->second.any[0].end(), atom) != z->second.any[0].end(); });
-      a = masked(a, in_a, todo);
-      b = masked(b, in_b, todo);
+      a = masked(a, in_a);
+      b = masked(b, in_b);
       const Type wide = arithmetic_type(elem(a), elem(b));
       return builder().dot(a, b, removed, acc == Type::F64 ? Type::F64 : wide);
     }

@@ -1,4 +1,9 @@
 // Schedules that the transforms make with rolling updates, lowered and run.
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "compiler/tile/rewrite.h"
 #include "tests/polyhedral/transform_helpers.h"
 #include "tests/tile/lower_check.h"
 
@@ -109,6 +114,59 @@ TEST(LowerRolling, VarianceInOnePass) {
   for (const Tensor& x : t.s.program->tensors)
     if (x.kind == TensorKind::Temp && x.name != "v") registers.push_back(x.name);
   for (int64_t n : {1, 2, 7}) expect_result(t, {{"M", 3}, {"N", n}}, registers, 1e-3);
+}
+
+// What lies outside a mask is absent, whatever it holds: through lowering and rewriting.
+void expect_absent(const Session& t, const Sizes& sizes, const std::vector<std::string>& registers,
+                   const std::function<void(Buffers&, double)>& put) {
+  const Schedule s = at(t.s, sizes, registers);
+  auto m = lowered(s);
+  ASSERT_TRUE(m) << to_text(s);
+  Program original = *t.program;
+  original.param_context = s.program->param_context;
+  for (double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+    Buffers in = random_inputs(original, 11);
+    put(in, bad);
+    auto want = interpret(original, sizes, in);
+    ASSERT_TRUE(want) << want.error().text();
+    for (const tile::Module& x : {*m, tile::rewrite(*m, {})}) {
+      auto got = tile::interpret(x, {}, in);
+      ASSERT_TRUE(got) << got.error().text() << tile::print(x);
+      for (const auto& [name, values] : *want)
+        for (size_t k = 0; k < values.size(); ++k) {
+          if (!std::isfinite(values[k])) continue;
+          ASSERT_NEAR(values[k], got->at(name)[k], 1e-4 * (1 + std::abs(values[k]))) << bad << " " << name << "[" << k << "]\n" << tile::print(x);
+        }
+    }
+  }
+}
+
+// Keys that the last row alone sees.
+TEST(LowerRolling, WhatACausalMaskHidesIsAbsent) {
+  expect_absent(tiled_attention(true, 4, 2), {{"H", 2}, {"N", 7}, {"D", 2}}, {"m", "P"}, [](Buffers& in, double bad) {
+    for (size_t h : {0, 1})
+      for (size_t d : {0, 1}) in.at("K")[(h * 7 + 6) * 2 + d] = bad;
+  });
+}
+
+// Rows of X and columns of W after the first M: in the tensors, outside the sum.
+TEST(LowerRolling, WhatLiesBeyondALengthIsAbsent) {
+  programs::Builder b(make_context(), "ragged", {"I", "M", "N", "D"}, "[I, M, N, D] -> { : I >= 0 and 0 <= M <= N and D >= 0 }");
+  using programs::rd;
+  b.tensor("X", TensorKind::Input, {"I", "N"}).tensor("W", TensorKind::Input, {"N", "D"}).tensor("O", TensorKind::Output, {"I", "D"});
+  b.statement("O", "i,j,d", "0 <= i < I and 0 <= j < M and 0 <= d < D", "i,d", {{"X", "i,j"}, {"W", "j,d"}}, rd(0) * rd(1),
+              programs::over(ReduceOp::Sum, {1}));
+  for (int x : {0, 1, 2}) {
+    Session t(b.done());
+    t.must("tile", {{"node", t.band("S_O")}, {"sizes", {4, 4, 4}}});
+    t.must("map", {{"node", t.band("S_O")}, {"member", "*"}, {"mapping", "tile"}});
+    expect_absent(t, {{"I", 5}, {"M", 6}, {"N", 9}, {"D", 3}}, {}, [&](Buffers& in, double bad) {
+      for (size_t j = 6; j < 9; ++j) {
+        for (size_t i = 0; i < 5 && x != 1; ++i) in.at("X")[i * 9 + j] = bad;
+        for (size_t d = 0; d < 3 && x != 0; ++d) in.at("W")[j * 3 + d] = bad;
+      }
+    });
+  }
 }
 
 }  // namespace

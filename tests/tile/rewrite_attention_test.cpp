@@ -168,7 +168,8 @@ void check(const Shape& s) {
     EXPECT_FALSE(in_a_loop(body, Op::Recip));
     if (s.keys <= s.bj) continue;  // a loop of one iteration: nothing to gain for what has few lanes
     EXPECT_EQ(count(body, Code::Map, Op::Exp), 0);
-    EXPECT_GT(count(body, Code::Dot), 1);
+    // Of a causal mask, which V has no axis of, a dot is only right for finite values.
+    EXPECT_GT(count(body, Code::Dot), s.causal && numerics != Numerics::Fast ? 0 : 1);
     // The query tile is loaded before the loop.
     int loads = 0;
     for (const Instr& i : body.body) loads += i.code == Code::Load && i.tensor == "Q";
