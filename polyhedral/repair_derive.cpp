@@ -225,8 +225,22 @@ class Deriver {
     r.derivations = s.derivations;
     r.obligations = s.obligations;
     r.numeric = casts_.empty() ? NumericTag::Reassociates : NumericTag::Approximates;
+    const InlinedTerm original = *inline_term(p_, *target_, r_.sources, r_.via);
+    std::string open;
+    for (const Statement* u : used_) {
+      const auto rest = s.members.size() == 1 && s.counted.empty() ? rest_value(p_, *target_, original, *u, r_.via) : std::nullopt;
+      const double id = identity_value(*u->reduction);
+      const std::string at = u->write.tensor + " is " + to_string(Expr::constant(id));
+      if (rest) {
+        r.rest[u->write.tensor] = {id, *rest};
+        r.obligations.push_back({"while " + at + " the terms are " + to_string(Expr::constant(identity_value(*target_->reduction))) +
+                                     ": it is read as " + to_string(Expr::constant(*rest)) + " there", "evaluated", true});
+      } else if (std::isinf(id)) {
+        open += "; terms while " + at + " are not guarded";
+      }
+    }
     r.note = "an element without terms keeps " + to_string(Expr::constant(identity_value(*target_->reduction))) +
-             "; inputs are finite numbers";
+             "; inputs are finite numbers" + (r.rest.empty() ? "" : " or keep the sources at their identity") + open;
     for (const std::string& c : casts_) {
       r.note += "; " + c;
       r.obligations.push_back({c, "allowed by numerics fast", true});

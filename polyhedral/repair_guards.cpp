@@ -1,6 +1,7 @@
 // Conditions on data: where a target takes a term, its source must have taken the term of the same iteration, or the
 // source may still be at its identity there.
 #include <algorithm>
+#include <cmath>
 
 #include "polyhedral/repair_internal.h"
 
@@ -37,8 +38,8 @@ void conjuncts(const Expr& e, std::vector<Expr>& out) {
   for (const Expr& a : e->args) conjuncts(a, out);
 }
 
-// The source's condition seen from the target, in the target's names; nothing if it reads what the target does not.
-std::optional<Expr> seen_from(const isl::map& iteration, const InlinedTerm& source, const InlinedTerm& target) {
+// The source's condition or term seen from the target, in the target's names; nothing if it reads what the target does not.
+std::optional<Expr> seen_from(const isl::map& iteration, const Expr& e, const InlinedTerm& source, const InlinedTerm& target) {
   std::vector<int> same;  // leaf of the source -> leaf of the target, or -1
   std::map<std::string, Expr> names;
   for (const Leaf& l : source.leaves) {
@@ -54,9 +55,9 @@ std::optional<Expr> seen_from(const isl::map& iteration, const InlinedTerm& sour
     same.push_back(found);
     if (found >= 0) names.emplace(l.name, Expr::var(target.leaves[static_cast<size_t>(found)].name, l.type));
   }
-  for (const std::string& n : free_vars(source.guard))
+  for (const std::string& n : free_vars(e))
     if (!names.contains(n)) return std::nullopt;
-  return substitute(source.guard, names);
+  return substitute(e, names);
 }
 
 std::optional<std::string> unguarded(const Program& p, const Statement& target, const std::vector<std::string>& sources,
@@ -80,7 +81,7 @@ std::optional<std::string> unguarded(const Program& p, const Statement& target, 
       if (!iteration) return differs + ": their iterations do not correspond";
       const auto condition = inline_term(p, *s, {}, via);
       if (!condition) return condition.error().why;
-      const auto here = condition->guard ? seen_from(*iteration, *condition, *term) : std::nullopt;
+      const auto here = condition->guard ? seen_from(*iteration, condition->guard, *condition, *term) : std::nullopt;
       if (!here) return differs + ": " + to_string(condition->guard);
       std::vector<Expr> need;
       conjuncts(*here, need);
@@ -108,4 +109,40 @@ std::optional<std::string> unguarded_terms(const Program& p, const std::vector<s
   return std::nullopt;
 }
 
+namespace algebra {
+
+// While a source is at its identity, all its terms so far were that (max and min, sums of what is not negative). With
+// the source's term set to it and the source to a finite number, the target's term must be the target's identity.
+std::optional<double> rest_value(const Program& p, const Statement& target, const InlinedTerm& term, const Statement& source,
+                                 const std::vector<std::string>& via) {
+  const ReduceOp op = source.reduction->op;
+  const bool monotone = op == ReduceOp::Max || op == ReduceOp::Min || (op == ReduceOp::Sum && running_range(p, source.name).lo >= 0);
+  const std::string& tensor = source.write.tensor;
+  const auto leaf = std::find_if(term.leaves.begin(), term.leaves.end(), [&](const Leaf& l) { return l.name == tensor; });
+  if (!monotone || leaf == term.leaves.end()) return std::nullopt;
+  const auto iteration = same_iteration(target, source, leaf->map);
+  const auto own = inline_term(p, source, {}, via);
+  if (!iteration || !own) return std::nullopt;
+  const auto here = seen_from(*iteration, own->g, *own, term);
+  if (!here) return std::nullopt;
+  const double id = identity_value(*source.reduction), wanted = identity_value(*target.reduction);
+  const Expr at_identity = substitute(term.g, [&](const Expr& x) -> std::optional<Expr> {
+    if (x == *here) return Expr::constant(id, x->type);
+    return std::nullopt;
+  });
+  if (at_identity == term.g) return std::nullopt;
+  for (double rest : {0.0, 1.0}) {
+    bool all = true;
+    for (double v : {1.5, -0.75, 3.0, -20.0, 0.125}) {
+      EvalEnv env;
+      env.param = [](const std::string&) { return 7.0; };
+      for (const std::string& n : free_vars(at_identity)) env.vars[n] = n == tensor ? rest : p.statement("S_" + n) ? std::abs(v) : v;
+      all = all && evaluate(at_identity, env) == wanted;
+    }
+    if (all) return rest;
+  }
+  return std::nullopt;
+}
+
+}  // namespace algebra
 }  // namespace nautilus::poly

@@ -77,6 +77,11 @@ Expected<Statement> inline_via(const Program& p, const Statement& target, const 
 // Whether one element of the reduction gets exactly `size` terms ("@N" or a number) whenever it gets any.
 bool counts(const Program& p, const Statement& reduction, const Expr& size);
 
+// A finite number that the target may read in place of this source while that is at its identity, so that terms are the
+// target's identity there (exp(c - m) with all c so far -inf); nothing if none was found. `term`: the target's.
+std::optional<double> rest_value(const Program& p, const Statement& target, const InlinedTerm& term, const Statement& source,
+                                 const std::vector<std::string>& via);
+
 // --- one reference at a time -------------------------------------------------------------------------
 // How an accumulator of terms g(ref, c) changes when ref becomes ref' ("ref0", "ref0'"): h over Var "t0".
 struct Correction {

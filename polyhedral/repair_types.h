@@ -1,7 +1,9 @@
 // The record of an algebraic repair: what was violated, what pays for it, and why that is right.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "polyhedral/expr.h"
@@ -44,6 +46,9 @@ struct Repair {
   std::vector<Obligation> obligations;
   NumericTag numeric = NumericTag::Reassociates;
   std::string note;                       // e.g. what an empty row's value is
+  // By source tensor: its identity, and the number that via statements and targets read in place of it, so that terms
+  // are the target's identity and not NaN where all inputs so far were -inf. Corrections see the source itself.
+  std::map<std::string, std::pair<double, double>> rest;
   // Lazy reference: the correction cancels in the final result, so a stale r within `lazy_bound` (in log2
   // units, 0: not allowed) may be kept. Set only with its own discharged obligation.
   double lazy_bound = 0;

@@ -78,6 +78,7 @@ class KernelLowering {
   void enter_references(const std::vector<std::string>& entered);
   void synchronize(const std::string& tensor);          // applies pending corrections of a target
   void correct(size_t repair);
+  ValueId at_rest(const poly::Statement& reader, const std::string& source, ValueId value);  // see Repair::rest
 
   tile::Builder& builder() { return *builder_; }
   // Runs fn with a builder on a new region.

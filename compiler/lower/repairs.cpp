@@ -88,4 +88,19 @@ void KernelLowering::correct(size_t p) {
   builder().origin = origin;
 }
 
+// What a target or via statement reads of a source: a finite number in place of the identity.
+tile::ValueId KernelLowering::at_rest(const Statement& reader, const std::string& source, ValueId value) {
+  if (failure_) return value;
+  for (const RepairPlan& p : plan_.repairs) {
+    const Repair& r = *p.repair;
+    const auto lists = [&](const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), reader.name) != names.end(); };
+    const auto rest = r.rest.find(source);
+    if (rest == r.rest.end() || (!lists(r.via) && !lists(r.targets))) continue;
+    const Type type = elem(value);
+    const ValueId none = builder().map(Op::Eq, {value, constant(rest->second.first, type)});
+    return builder().map(Op::Select, {none, constant(rest->second.second, type), value});
+  }
+  return value;
+}
+
 }  // namespace nautilus::lower

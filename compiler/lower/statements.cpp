@@ -280,7 +280,7 @@ tile::ValueId KernelLowering::read(At& at, int k) {
            can_demote(t) ? t : "", "put " + t + " in global scope");
       return -1;
     }
-    return as_shape(e, *shape, t);
+    return at_rest(*at.info->statement, t, as_shape(e, *shape, t));
   }
   if (a_.scope(t) == Scope::Register) {
     const auto w = a_.writer.find(t);

@@ -61,6 +61,7 @@ TEST(RepairDerive, SoftmaxDenominatorAndProduct) {
   EXPECT_EQ(l->repair.derivations.size(), 2u);
   for (const auto& o : l->repair.obligations) EXPECT_TRUE(o.discharged) << o.claim;
   EXPECT_EQ(l->repair.lazy_bound, 8);
+  EXPECT_EQ(l->repair.rest, (std::map<std::string, std::pair<double, double>>{{"m", {-INFINITY, 0}}}));
   const auto o = derive_repair(request(p, "S_Oa", {"S_m"}, {"S_P"}, {"S_l"}));
   ASSERT_TRUE(o) << why(o);
   EXPECT_EQ(to_string(o->repair.corrections[0]), to_string(h));

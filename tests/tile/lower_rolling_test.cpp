@@ -24,13 +24,15 @@ Schedule at(const Schedule& from, const Sizes& sizes, const std::vector<std::str
 }
 
 // The transformed schedule lowered, against the program it started from.
-void expect_result(const Session& t, const Sizes& sizes, const std::vector<std::string>& registers, double tolerance = 1e-4) {
+void expect_result(const Session& t, const Sizes& sizes, const std::vector<std::string>& registers, double tolerance = 1e-4,
+                   const std::function<void(Buffers&)>& change = {}) {
   const Schedule s = at(t.s, sizes, registers);
   auto m = lowered(s);
   ASSERT_TRUE(m) << to_text(s);
   Program original = *t.program;
   original.param_context = s.program->param_context;
-  const Buffers in = random_inputs(original, 11);
+  Buffers in = random_inputs(original, 11);
+  if (change) change(in);
   auto want = interpret(original, sizes, in);
   ASSERT_TRUE(want) << want.error().text();
   auto got = tile::interpret(*m, {}, in);
@@ -64,6 +66,18 @@ TEST(LowerRolling, TiledAttention) {
       SCOPED_TRACE(n);
       expect_result(t, {{"H", 2}, {"N", n}, {"D", 2}}, {"m", "P"});
     }
+}
+
+// A first tile of keys whose scores are all -inf: the maximum is still -inf there, and its terms are 0.
+TEST(LowerRolling, FirstTileOfMinusInfinity) {
+  Session t = tiled_attention(false, 4, 2);
+  const Sizes sizes{{"H", 2}, {"N", 7}, {"D", 2}};
+  expect_result(t, sizes, {"m", "P"}, 1e-4, [](Buffers& in) {
+    for (double& q : in.at("Q")) q = 0.5 + std::abs(q);
+    auto& k = in.at("K");
+    for (size_t h = 0; h < 2; ++h)
+      for (size_t x = 0; x < 4; ++x) k[h * 14 + x] = -std::numeric_limits<double>::infinity();
+  });
 }
 
 TEST(LowerRolling, RegistersDoNotCrossKernels) {
