@@ -51,7 +51,7 @@ std::optional<ClassId> Pusher::push_new(ClassId v, Factor now, bool assumed) {
   const std::vector<ENode> nodes(g_.nodes(v).begin(), g_.nodes(v).end());
   for (const ENode& n : nodes)
     if (auto r = push_node(v, n, now, assumed)) return r;
-  for (const Terms& t : products(v, false, 0))
+  for (const Terms& t : std::vector<Terms>(products(v, false, 0)))
     if (t.size() > 1 || t[0].inverse)
       if (auto r = push_product(t, now, assumed)) return r;
   // A constant may simply be multiplied into what does not contain x.
@@ -136,7 +136,14 @@ std::optional<ClassId> Pusher::push_node(ClassId, const ENode& n, Factor now, bo
 }
 
 // The ways to read a class as a product of factors and inverses.
-std::vector<Pusher::Terms> Pusher::products(ClassId v, bool inverse, int depth) const {
+const std::vector<Pusher::Terms>& Pusher::products(ClassId v, bool inverse, int depth) const {
+  const auto key = std::tuple(g_.find(v), inverse, depth);
+  if (auto it = products_.find(key); it != products_.end()) return it->second;
+  auto made = new_products(v, inverse, depth);
+  return products_.emplace(key, std::move(made)).first->second;
+}
+
+std::vector<Pusher::Terms> Pusher::new_products(ClassId v, bool inverse, int depth) const {
   std::vector<Terms> out;
   const auto atom = [&] { out.push_back({{g_.find(v), inverse}}); };
   if (depth > kMaxDepth || same(v, x_) || g_.constant(v)) {
@@ -154,7 +161,8 @@ std::vector<Pusher::Terms> Pusher::products(ClassId v, bool inverse, int depth) 
   };
   for (const ENode& n : g_.nodes(v)) {
     const NodeInfo& i = g_.info(n);
-    if (i.kind != Kind::Map) continue;
+    if (i.kind != Kind::Map || out.size() >= kMaxProducts) continue;
+    if (std::any_of(n.children.begin(), n.children.end(), [&](ClassId k) { return same(k, v); })) continue;
     if (i.op == Op::Mul) combine(n.children[0], inverse, n.children[1], inverse);
     else if (i.op == Op::Div) combine(n.children[0], inverse, n.children[1], !inverse);
     else if (i.op == Op::Recip)

@@ -41,6 +41,7 @@ class Pusher {
   std::vector<char> free_;  // by class: has a form without x
   std::map<Key, std::optional<ClassId>> done_;
   std::set<Key> busy_;
+  mutable std::map<std::tuple<ClassId, bool, int>, std::vector<Terms>> products_;
 
   void find_free();
   bool same(ClassId a, ClassId b) const { return g_.find(a) == g_.find(b); }
@@ -49,7 +50,8 @@ class Pusher {
   std::optional<ClassId> push_node(ClassId v, const ENode& n, Factor now, bool assumed);
   std::optional<ClassId> push_constant(ClassId v, Factor now);
   std::optional<ClassId> push_product(Terms terms, Factor now, bool assumed);
-  std::vector<Terms> products(ClassId v, bool inverse, int depth) const;
+  const std::vector<Terms>& products(ClassId v, bool inverse, int depth) const;
+  std::vector<Terms> new_products(ClassId v, bool inverse, int depth) const;
   std::optional<std::pair<ClassId, ClassId>> guarded_quotient(ClassId c) const;
   bool guards_equality(ClassId guard, ClassId a, ClassId b, int depth = 0) const;
   ClassId build(const Terms& terms, Type elem);

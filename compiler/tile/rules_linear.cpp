@@ -111,7 +111,7 @@ void multiply_add(Match& m) {
 }
 
 // A constant factor moves through max and min (which swap if it is negative), and is dropped on both sides of a
-// comparison; a constant operand is divided by it.
+// comparison.
 void through_extremum(Match& m) {
   const bool extremum = m.map(Op::Max) || m.map(Op::Min);
   if (extremum && is_float(m.i.elem)) {
@@ -119,21 +119,13 @@ void through_extremum(Match& m) {
     for (size_t k : {0, 1})
       for (const Scaled& a : scaled_forms(m.g, m.arg(k))) {
         const Op op = a.c > 0 ? m.i.op : other;
-        if (auto c = m.constant(m.arg(1 - k)))
-          m.is(scale(m.g, m.g.map(op, {a.y, m.g.derived_constant(*c / a.c, m.elem(m.arg(1 - k)))}), a.c, a.type));
+        if (auto c = m.constant(m.arg(1 - k)); c && (*c == 0 || std::isinf(*c)))
+          m.is(scale(m.g, m.g.map(op, {a.y, m.g.constant_class(*c / a.c, m.elem(m.arg(1 - k)))}), a.c, a.type));
         if (k == 0)
           for (const Scaled& b : scaled_forms(m.g, m.arg(1)))
             if (a.c == b.c) m.is(scale(m.g, m.g.map(op, {a.y, b.y}), a.c, a.type));
       }
   }
-  if (m.map(Op::Mul) && is_float(m.i.elem))
-    for (size_t k : {0, 1}) {
-      const auto c = m.constant(m.arg(k));
-      if (!c || !(*c > 0) || !std::isfinite(*c)) continue;
-      for (const ENode& n : m.g.nodes(m.arg(1 - k)))
-        if (m.g.info(n).kind == Kind::Map && (m.g.info(n).op == Op::Max || m.g.info(n).op == Op::Min))
-          m.is(m.g.map(m.g.info(n).op, {m.g.map(Op::Mul, {n.children[0], m.arg(k)}), m.g.map(Op::Mul, {n.children[1], m.arg(k)})}));
-    }
   if (m.map(Op::Eq) || m.map(Op::Ne) || m.map(Op::Lt) || m.map(Op::Le))
     for (const Scaled& a : scaled_forms(m.g, m.arg(0)))
       for (const Scaled& b : scaled_forms(m.g, m.arg(1)))
