@@ -52,6 +52,7 @@ class Verifier {
   Lex lex_;
   Verification out_;
   std::set<size_t> paid_;
+  std::optional<isl::map> late_;  // of the pair being checked: what repairs pay for
   int pairs_ = 0;
   std::vector<Pair> pairs_of_accesses_ = all_pairs(p_);
 
@@ -98,6 +99,17 @@ class Verifier {
     for (const Timed& a : times_)
       for (const Timed& b : times_)
         if (a.stmt == d.source && b.stmt == d.sink && out_.ok) order(d, a, b);
+    if (late_ && out_.ok) running(d);
+    late_.reset();
+  }
+
+  // Each use has an update before it, and each update a use after it: the value used is a running one, and the last
+  // one is seen.
+  void running(const Pair& d) {
+    const isl::map kept = d.relation.subtract(*late_);
+    if (d.relation.range().is_subset(kept.range()) && d.relation.domain().is_subset(kept.domain())) return;
+    fail("the running value of " + d.source + " that " + d.sink + " uses is not there yet, or moves on unseen",
+         sample_witness(p_, d, *late_));
   }
 
   void order(const Pair& d, const Timed& a, const Timed& b) {
@@ -120,22 +132,23 @@ class Verifier {
         if (!a.dims[k].sequence && !related(d.relation, a, lex_.apart_at(k), b).is_empty())
           return fail(d.sink + " uses what " + d.source + " computed in another iteration of node " +
                       std::to_string(a.dims[k].node) + ", when " + first(r) + " had other running values");
-    const isl::map all = d.relation.intersect_domain(a.time.domain()).intersect_range(b.time.domain());
     isl::map broken = related(d.relation, a, lex_.not_before(), b);
     if (broken.is_empty()) return;
-    const isl::map kept = all.subtract(broken);
-    const bool running = all.range().is_subset(kept.range()) && all.domain().is_subset(kept.domain());
     for (const Repair& r : s_.repairs)
-      if (auto late = covered(r, d) ? outlived(r, broken, d, d.sink, {d.sink}) : std::nullopt)
-        return fail(d.sink + " is used by " + *late + " after " + d.source + " has moved on, when " + first(r) +
+      if (auto user = covered(r, d) ? outlived(r, broken, d, d.sink, {d.sink}) : std::nullopt)
+        return fail(d.sink + " is used by " + *user + " after " + d.source + " has moved on, when " + first(r) +
                     " is corrected to later running values", sample_witness(p_, d, broken));
+    const isl::map late = broken;
     for (size_t r = 0; r < s_.repairs.size(); ++r) {
-      if (!running || !covered(s_.repairs[r], d)) continue;
+      if (!covered(s_.repairs[r], d)) continue;
       isl::map left = unpaid(s_.repairs[r], a, b, shared, broken);
       if (left.is_equal(broken)) continue;
       paid_.insert(r);
       broken = left;
-      if (broken.is_empty()) return;
+      if (broken.is_empty()) {
+        late_ = late_ ? late_->unite(late) : late;
+        return;
+      }
     }
     std::optional<Witness> w = sample_witness(p_, d, broken);
     fail((w ? w->text : d.source + " must come before " + d.sink) + "; it does not", w);
