@@ -63,6 +63,15 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
   auto failed = [&](const char* what) {
     return Refusal{"write a file", path, std::string(what) + ": " + std::strerror(errno), "check the directory and free space"};
   };
+  std::error_code ec;
+  const std::filesystem::file_status status = std::filesystem::status(path, ec);
+  if (std::filesystem::is_directory(status)) return Refusal{"write a file", path, "it is a directory", "name a file"};
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    // A device or pipe is written through, never replaced.
+    std::ofstream out(path, std::ios::binary);
+    out << content << std::flush;
+    return out ? std::nullopt : std::optional<Refusal>(failed("cannot write"));
+  }
   TempFile temp(path + ".tmp" + std::to_string(::getpid()));
   if (!temp.open()) return failed("cannot create a temporary file beside it");
   if (!temp.write(content)) return failed("cannot write");

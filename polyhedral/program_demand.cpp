@@ -76,7 +76,9 @@ class Demand {
     std::vector<Statement> out;
     for (const Statement& s : p_.statements) {
       Statement cut = over(p_, s, instances(s));
-      if (!cut.domain.intersect_params(p_.param_context).is_empty()) out.push_back(cut);
+      // A reduction without instances still gives its tensor the identity.
+      const bool identity = s.reduction && !needed_.at(s.write.tensor).intersect_params(p_.param_context).is_empty();
+      if (identity || !cut.domain.intersect_params(p_.param_context).is_empty()) out.push_back(cut);
     }
     return out;
   }

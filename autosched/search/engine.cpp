@@ -241,6 +241,16 @@ static std::vector<int> pareto_front(std::vector<std::tuple<double, double, doub
   return out;
 }
 
+// A structure is verified once for all its tile sizes; what is handed out is verified again at the sizes it has.
+bool Engine::holds_at_its_sizes(int node) {
+  const Expected<Plan> plan = plan_of(program_, result_, node);
+  const poly::Verification v = plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
+  if (v.ok) return true;
+  result_.nodes[node].state = NodeState::Failed;
+  result_.nodes[node].reason = plan ? "at its tile sizes: " + v.verdict.why : plan.error().text();
+  return false;
+}
+
 void Engine::finish() {
   for (Pending& p : frontier_.drain()) {
     SearchNode& n = result_.nodes[p.node];
@@ -249,7 +259,8 @@ void Engine::finish() {
   }
   for (auto& [seconds, structure] : best_) {
     if (static_cast<int>(result_.best.size()) >= std::max(1, options_.top)) break;
-    result_.best.push_back(best_of_structure_[structure].node);
+    const int node = best_of_structure_[structure].node;
+    if (holds_at_its_sizes(node)) result_.best.push_back(node);
   }
   std::vector<std::tuple<double, double, double, int>> all;
   for (const Footing& f : footing_) all.emplace_back(f.seconds, f.shared, f.registers, f.node);

@@ -67,6 +67,7 @@ class Engine {
   Evaluator& evaluator_for(const SearchState& state);
   double threshold() const;                        // bounds at or above it are cut
   void finish();
+  bool holds_at_its_sizes(int node);               // the verifier on the plan as it would run
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   SearchOptions options_;
@@ -76,7 +77,6 @@ class Engine {
   Actions actions_;
   Frontier frontier_;
   std::mt19937_64 rng_;
-  int64_t popped_ = 0;
   Clock::time_point start_ = Clock::now();
   SearchResult result_;
   std::optional<StopReason> stop_reason_;

@@ -28,7 +28,6 @@ int check(const Input& in, bool naut, unsigned long quota) {
     std::cout << poly::print_naut(loaded->program);
     return kGood;
   }
-  if (auto bad = poly::validate(loaded->program)) return fail(in.json, *bad, kBadInput);
   auto deps = poly::dependences(loaded->program, quota);
   if (!deps) return fail(in.json, deps.error(), kBudget);
   const poly::Schedule s = poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program));

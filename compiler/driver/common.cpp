@@ -149,6 +149,9 @@ std::optional<Loaded> load(const Input& in, bool bind, int& status) {
     }
     return refuse(program.error(), kBadInput);
   }
+  auto valid = poly::with_quota(program->context->get(), poly::kDefaultQuota, [&] { return poly::validate(*program); });
+  if (!valid) return refuse(valid.error(), kBudget);
+  if (*valid) return refuse(**valid, kBadInput);
   auto given = parse_sizes(in.sizes);
   if (!given) return refuse(given.error(), kBadInput);
   Loaded out{*std::move(program), *given, *path, read_file(*path), {}};

@@ -76,6 +76,10 @@ void print_result(const char* what, const runtime::RunResult& r) {
   for (const std::string& w : r.worst) std::cout << "  " << w << "\n";
 }
 
+bool ran_out(const runtime::RunResult& r) {
+  return r.failure.starts_with("timeout") || r.failure.starts_with("memory limit");
+}
+
 int run(const Input& in, SearchFlags f, RunFlags flags) {
   if (flags.on == "gpu")
     return fail(in.json, {"run --on gpu", "", "this version has no CUDA back end", "run --on cpu"}, kEnvironment);
@@ -109,6 +113,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
     if (result->seconds > 0) out["speedup_over_original"] = o->seconds / result->seconds;
   }
   const bool passed = result->passed && (!original || original->passed);
+  const int answer = passed ? kGood : ran_out(*result) ? kBudget : kNo;
   if (in.json) {
     out.update(about);
     out["name"] = loaded->program.name;
@@ -117,7 +122,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
     out["verified"] = v.ok;
     out["rewrites"] = report.applied;
     print_json(out);
-    return passed ? kGood : kNo;
+    return answer;
   }
   std::cout << loaded->program.name << " at";
   for (const auto& [name, value] : loaded->sizes) std::cout << " " << name << "=" << value;
@@ -128,7 +133,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
     print_result("unfused, untiled schedule", *original);
     if (result->seconds > 0) std::cout << "speed-up " << original->seconds / result->seconds << "\n";
   }
-  return passed ? kGood : kNo;
+  return answer;
 }
 
 }  // namespace
