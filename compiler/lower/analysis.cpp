@@ -250,6 +250,23 @@ void share_depths(KernelPlan& plan) {
     }
 }
 
+// Whether some loop at this depth holds a few of these leaves, but not all: its copy for other iterations or
+// statements stands beside it, so a value inside would not reach the rest.
+bool parted(const LoopPtr& l, size_t depth, const std::set<const LeafGeometry*>& users) {
+  if (l->kind == Loop::Kind::For && static_cast<size_t>(l->depth) + 1 == depth) {
+    size_t here = 0;
+    for (const auto& leaf : leaves_of(l)) here += users.count(leaf.get());
+    return here > 0 && here < users.size();
+  }
+  return std::any_of(l->children.begin(), l->children.end(), [&](const LoopPtr& c) { return parted(c, depth, users); });
+}
+
+// A resident lives in a loop that holds every leaf that uses it.
+void lift_parted(KernelPlan& plan, const LoopPtr& kernel) {
+  for (auto& [tensor, r] : plan.residents)
+    while (r.depth > plan.grid && parted(kernel, r.depth, r.users)) --r.depth;
+}
+
 void collect(const LoopPtr& l, std::vector<std::shared_ptr<const LeafGeometry>>& out) {
   if (l->kind == Loop::Kind::Statement && std::find(out.begin(), out.end(), l->leaf) == out.end()) out.push_back(l->leaf);
   for (const LoopPtr& c : l->children) collect(c, out);
@@ -337,6 +354,7 @@ Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel, const
     if (!p) return p.error();
     plan.repairs.push_back(std::move(*p));
   }
+  lift_parted(plan, kernel);
   share_depths(plan);
   return plan;
 }

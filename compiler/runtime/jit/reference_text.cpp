@@ -18,6 +18,7 @@ struct Box {
 // Per dimension a text of the index, over the statement's dims; gathered dims are empty.
 std::vector<std::string> index_texts(const poly::Access& a, const isl::set& domain,
                                      const std::vector<std::string>& dims) {
+  if (domain.is_empty()) return std::vector<std::string>(poly::n_out(a.map), "0");  // never executed
   isl::map map = a.map.gist_domain(domain);
   const unsigned rank = poly::n_out(map);
   std::vector<bool> gathered(rank, false);
