@@ -23,6 +23,21 @@ std::vector<std::string> axes_of(const StmtModel& s, const std::vector<bool>& de
   return out;
 }
 
+// Those of the target's axes that some source's tile has too.
+std::vector<std::string> source_axes(const StructureModel& m, const StmtModel& target, const poly::Repair& r,
+                                     const std::vector<std::string>& axes) {
+  std::vector<std::string> out;
+  for (const TileDim& t : target.tile) {
+    bool shared = false;
+    for (const StmtModel& s : m.stmts)
+      if (std::find(r.sources.begin(), r.sources.end(), s.stmt->name) != r.sources.end())
+        for (const TileDim& u : s.tile)
+          for (size_t k = 0; k < s.reduced.size(); ++k) shared |= u.axis == t.axis && u.e.coef[k] != 0 && !s.reduced[k];
+    if (shared && std::find(axes.begin(), axes.end(), t.member) != axes.end()) out.push_back(t.member);
+  }
+  return out;
+}
+
 // Corrections of rolling updates: on the target's tile, once an iteration of its loops.
 void add_corrections(const StructureModel& m, const StmtModel& s, StructureOps& out) {
   for (const poly::Repair& r : m.repairs)
@@ -31,6 +46,7 @@ void add_corrections(const StructureModel& m, const StmtModel& s, StructureOps& 
       for (auto& [unit, n] : units_of(r.corrections[k])) {
         // Everything but the final product varies only with the sources, which lack the target's own axes.
         std::vector<std::string> axes = axes_of(s, s.accesses.back().depends);
+        if (unit != "fma") axes = source_axes(m, s, r, axes);
         out.entries.push_back({s.stmt->name, unit, unit == "fma" ? 1.0 : n, axes, loop_names(s, s.loops.size()), false, ""});
       }
     }

@@ -35,6 +35,11 @@ class Evaluator {
 // Geometry of one statement's tile, shared by the parts of the evaluator.
 int64_t tile_extent(const StmtModel& s, const TileDim& t);
 double tile_lanes(const StmtModel& s);
+// A product's tile: rows (only in the first operand), columns (only in the second), depth (reduced), batch (both).
+struct ProductShape {
+  double m = 1, n = 1, k = 1, batch = 1;
+};
+ProductShape product_shape(const StmtModel& s);
 // Range of a dim during one iteration of the first `depth` loops (tile sizes bound it; else its extent).
 double dim_range(const StmtModel& s, int dim, size_t depth);
 // Elements of an access touched while each dim runs over `range`; whole cache lines of `line` bytes.

@@ -22,6 +22,26 @@ double tile_lanes(const StmtModel& s) {
   return n;
 }
 
+ProductShape product_shape(const StmtModel& s) {
+  ProductShape out;
+  const AccessModel *a = nullptr, *b = nullptr;
+  for (const AccessModel& x : s.accesses)
+    if (!x.write) (a ? b : a) = &x;
+  if (!a || !b) return out;
+  for (const TileDim& t : s.tile) {
+    bool reduced = false, in_a = false, in_b = false;
+    for (size_t d = 0; d < t.e.coef.size(); ++d) {
+      if (t.e.coef[d] == 0) continue;
+      reduced |= s.reduced[d];
+      in_a |= a->depends[d];
+      in_b |= b->depends[d];
+    }
+    double& slot = reduced ? out.k : in_a && in_b ? out.batch : in_a ? out.m : out.n;
+    slot *= static_cast<double>(tile_extent(s, t));
+  }
+  return out;
+}
+
 double dim_range(const StmtModel& s, int dim, size_t depth) {
   double range = static_cast<double>(std::max<int64_t>(1, s.extent(dim)));
   for (size_t i = 0; i < depth && i < s.loops.size(); ++i)

@@ -12,31 +12,10 @@ using Entry = StructureOps::Entry;
 // Padding of a product's tile to the matrix unit's shape: rows, columns, depth, with rows and columns swapped
 // where that wastes less.
 double matrix_padding(const StmtModel& s, const std::vector<int64_t>& shape) {
-  double m = 1, n = 1, k = 1;
-  const AccessModel *a = nullptr, *b = nullptr;
-  for (const AccessModel& x : s.accesses) {
-    if (x.write) continue;
-    (a ? b : a) = &x;
-  }
-  if (!a || !b) return 1;
-  for (const TileDim& t : s.tile) {
-    bool reduced = false, in_a = false, in_b = false;
-    for (size_t d = 0; d < t.e.coef.size(); ++d) {
-      if (t.e.coef[d] == 0) continue;
-      reduced |= s.reduced[d];
-      in_a |= a->depends[d];
-      in_b |= b->depends[d];
-    }
-    double extent = static_cast<double>(tile_extent(s, t));
-    if (reduced)
-      k *= extent;
-    else if (in_a && !in_b)
-      m *= extent;
-    else if (in_b && !in_a)
-      n *= extent;
-  }
+  auto [m, n, k, batch] = product_shape(s);
   auto pad = [](double x, int64_t unit) { return std::ceil(x / static_cast<double>(unit)) * static_cast<double>(unit) / x; };
   double straight = pad(m, shape[0]) * pad(n, shape[1]), swapped = pad(n, shape[0]) * pad(m, shape[1]);
+  (void)batch;
   return std::min(straight, swapped) * pad(k, shape[2]);
 }
 
@@ -48,9 +27,10 @@ double penalty(const StmtModel& s, const std::string& unit, const Machine& machi
   }
   if (s.tile.empty() || lanes < 8) return unit == "special" ? 6 : 24;
   // One tile axis that is contiguous (or absent) in every access lets the compiler use whole vectors.
-  bool vector = false;
+  double best = 4;
   for (const TileDim& t : s.tile) {
-    if (tile_extent(s, t) < 8) continue;
+    double extent = static_cast<double>(tile_extent(s, t));
+    if (extent < 8) continue;
     bool good = true;
     for (const AccessModel& a : s.accesses) {
       if (a.write && s.stmt->reduction) continue;
@@ -59,9 +39,9 @@ double penalty(const StmtModel& s, const std::string& unit, const Machine& machi
           if (t.e.coef[k] != 0 && a.index[d].coef[k] != 0 && (d + 1 < a.index.size() || std::abs(a.index[d].coef[k]) > 1))
             good = false;
     }
-    vector |= good;
+    if (good) best = std::min(best, 1.5 * std::ceil(extent / 16) * 16 / extent);
   }
-  return vector ? 1.5 : 4;
+  return best;
 }
 
 std::vector<TileCoordinate> named_coordinates(const StmtModel& s, const std::vector<std::string>& loops) {
@@ -146,6 +126,14 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
       r.issue[e.unit] += n * penalty(s, e.unit, machine_, lanes);
     }
   }
+  // On a CPU every tile operation is a call's worth of set-up, about 20 ns.
+  if (machine_.kind == "cpu")
+    for (int i : m.kernels[kernel].stmts) {
+      const StmtModel& s = m.stmts[i];
+      if (s.tile.empty()) continue;
+      double tiles = counter_.nonempty(s, coordinates(s, s.loops.size()));
+      r.issue["fma"] += tiles * 20e-9 * machine_.fma.value / 2 / machine_.units;
+    }
   LiveTiles live = live_tiles(m, kernel, stages);
   r.register_bytes = live.register_bytes;
   r.shared_bytes = live.shared_bytes;

@@ -90,8 +90,8 @@ struct StatementWork {
   Type matrix_type = Type::F32;
 };
 StatementWork statement_work(const StmtModel& s);
-// Sum of a product of two reads. The operands' type is the narrower of the two tensors': a unit that multiplies
-// f16 by f16 takes an f32 temporary rounded, as every attention kernel does with its probabilities.
+// Sum of a product of two reads. The operands' type is the narrower of the two tensors'; `mixed` if they differ (the
+// wide operand then is split into halves of the narrow type: two products).
 bool is_product_sum(const StmtModel& s, Type* operand_type, bool* mixed = nullptr);
 
 }  // namespace nautilus::sched

@@ -133,7 +133,13 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
     const StmtModel& s = m.stmts[i];
     double lanes = tile_lanes(s) * counter.nonempty(s, coordinates(s, s.loops.size()));
     bool product = is_product_sum(s, nullptr) && s.tile.size() >= 2;
-    double moved = product ? 2 * lanes : 4.0 * static_cast<double>(s.accesses.size()) * lanes;
+    double moved = 4.0 * static_cast<double>(s.accesses.size()) * lanes;
+    if (product) {
+      // Blocks of 6 x 32 in registers: operands are read once a block row or column, results once a tile.
+      auto [rows, columns, depth, batch] = product_shape(s);
+      double tile = 4 * rows * columns * depth * (1 / std::min(rows, 6.0) + 1 / std::min(columns, 32.0)) + 8 * rows * columns;
+      moved = batch * tile * counter.nonempty(s, coordinates(s, s.loops.size()));
+    }
     out.bytes["l1"] += moved;
     if (home != "l1") out.bytes[home] += moved;
     // Fetches from each farther level: by the footprint of the loops that fit the nearer one.

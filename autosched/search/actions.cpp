@@ -3,6 +3,7 @@
 #include <set>
 
 #include "autosched/search/state.h"
+#include "autosched/search/words.h"
 
 namespace nautilus::sched {
 namespace {
@@ -12,24 +13,10 @@ using nlohmann::json;
 // A reduced dim up to this extent, and a parallel one up to that, is one tile as a whole.
 constexpr int64_t kWholeReduced = 256, kWholeParallel = 512;
 
-std::string list(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
-  return out;
-}
-
 std::vector<std::string> axis_names(const ProgramContext& p, const std::vector<int>& axes) {
   std::vector<std::string> out;
   for (int a : axes) out.push_back(p.axes.names[a]);
   return out;
-}
-
-// Tensors of a run of statements: "S_sum, S, m".
-std::string tensors(const ProgramContext& p, const std::vector<std::string>& stmts) {
-  std::vector<std::string> out;
-  for (const std::string& s : stmts)
-    if (const poly::Statement* st = p.program->statement(s)) out.push_back(st->write.tensor);
-  return out.size() > 4 ? out.front() + " .. " + out.back() : list(out);
 }
 
 bool contains(const std::vector<int>& v, int x) { return std::find(v.begin(), v.end(), x) != v.end(); }
@@ -92,6 +79,7 @@ std::vector<Candidate> Actions::candidates(const SearchState& s) const {
   if (s.kernel.empty()) {
     if (s.last >= 0) kernel_candidates(s, out);
     if (s.closed_bound == 0 && s.last + 1 == static_cast<int>(s.program->program->statements.size())) recompute_candidates(s, out);
+    if (s.closed_bound == 0 && !s.split) split_candidates(s, out);
   } else if (s.next < s.kernel.size()) {
     loop_candidates(s, out);
   } else {
@@ -127,52 +115,6 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
       out.push_back(c);
     }
   }
-}
-
-// Point-wise temporaries with several readers may be computed again by each of them.
-void Actions::recompute_candidates(const SearchState& s, std::vector<Candidate>& out) const {
-  const ProgramContext& p = *s.program;
-  const std::vector<poly::Statement>& st = p.program->statements;
-  for (int i = s.recomputed + 1; i < static_cast<int>(st.size()); ++i) {
-    const poly::Tensor* t = p.program->tensor(st[i].write.tensor);
-    if (st[i].reduction || !t || t->kind != poly::TensorKind::Temp) continue;
-    std::vector<std::string> readers;
-    for (const poly::Statement& r : st)
-      for (const poly::Access& a : r.reads)
-        if (a.tensor == t->name && (readers.empty() || readers.back() != r.name)) readers.push_back(r.name);
-    if (readers.size() < 2) continue;
-    Candidate c;
-    c.kind = Candidate::Kind::Recompute;
-    c.first = i;
-    c.bound = bound(s);
-    c.decision = "recompute " + t->name + " where it is read: in " + tensors(p, readers);
-    out.push_back(c);
-  }
-}
-
-Taken Actions::take_recompute(const SearchState& s, const Candidate& c) const {
-  const ProgramContext& p = *s.program;
-  const poly::Statement& producer = p.program->statements[c.first];
-  Stepper step(s.schedule, p.deps);
-  for (const poly::Statement& r : p.program->statements) {
-    bool reads = false;
-    for (const poly::Access& a : r.reads) reads |= a.tensor == producer.write.tensor;
-    if (reads && !step.apply("recompute", {{"stmt", producer.name}, {"into", r.name}})) return step.failed();
-  }
-  Taken t = step.failed();
-  Expected<ProgramContextPtr> program = program_context(step.schedule.program, options_.isl_quota);
-  if (!program) {
-    t.node = NodeState::Unknown;
-    t.reason = program.error().text();
-    return t;
-  }
-  SearchState next = s;
-  next.schedule = step.schedule;
-  next.program = *program;
-  next.last = static_cast<int>((*program)->program->statements.size()) - 1;
-  next.recomputed = c.first - 1;
-  t.state = next;
-  return t;
 }
 
 void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out) const {
@@ -222,6 +164,7 @@ Taken Actions::take(const SearchState& s, const Candidate& c) const {
       case Candidate::Kind::Loop: return take_loop(s, c);
       case Candidate::Kind::Finish: return take_finish(s, c);
       case Candidate::Kind::Recompute: return take_recompute(s, c);
+      case Candidate::Kind::Split: return take_split(s, c);
     }
   } catch (const isl::exception& e) {
     Taken t;

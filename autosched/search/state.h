@@ -33,6 +33,7 @@ struct SearchState {
   std::vector<std::string> kernel;  // statements of the kernel in hand, in order; empty: none
   std::vector<int> grid, tiled;   // its program axes
   int recomputed = -1;            // producers up to here were decided on: recompute or keep
+  bool split = false;             // a reduced axis was cut into parts
   size_t next = 0;                // first statement of it that is in no phase yet
   double closed_bound = 0;        // of the kernels that are done
   double kernel_bound = 0;        // of the one in hand
@@ -41,11 +42,12 @@ struct SearchState {
 
 // One decision that may be taken in a state.
 struct Candidate {
-  enum class Kind : uint8_t { Recompute, Kernel, Loop, Finish } kind = Kind::Kernel;
+  enum class Kind : uint8_t { Recompute, Split, Kernel, Loop, Finish } kind = Kind::Kernel;
   int first = 0, last = 0;        // Kernel: statements; Loop: positions in the kernel; Recompute: the producer
   std::vector<int> grid, tiled;   // Kernel
   int axis = -1;                  // Loop: shared serial tile loop; -1: the statement by itself
   bool rolling = false;           // Loop: repair what a plain fusion breaks
+  int64_t parts = 0;              // Split: of the reduced axis
   bool far = false;               // Finish: what is no register tile goes to memory, not to scratch
   std::string decision;           // in words
   double bound = 0;               // admissible, of every plan below
@@ -87,6 +89,9 @@ class Actions {
 
  private:
   void recompute_candidates(const SearchState& s, std::vector<Candidate>& out) const;
+  void split_candidates(const SearchState& s, std::vector<Candidate>& out) const;
+  Taken changed_program(const SearchState& s, const Stepper& step, int recomputed, bool split) const;
+  Taken take_split(const SearchState& s, const Candidate& c) const;
   Taken take_recompute(const SearchState& s, const Candidate& c) const;
   void kernel_candidates(const SearchState& s, std::vector<Candidate>& out) const;
   void loop_candidates(const SearchState& s, std::vector<Candidate>& out) const;

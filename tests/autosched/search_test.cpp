@@ -80,7 +80,8 @@ TEST(Search, MatmulIsTiledInAllThreeDims) {
   SearchResult r = run(p, options_for());
   check_invariants(r);
   const SearchNode& best = r.nodes[r.best[0]];
-  EXPECT_NE(best.limiter.find("matrix bound"), std::string::npos) << best.limiter;
+  // Without multicast between blocks the L2 is as busy as the matrix unit.
+  EXPECT_TRUE(best.limiter.starts_with("matrix bound") || best.limiter.starts_with("l2 bound")) << best.limiter;
   EXPECT_GE(best.knobs.at("tile.i"), 64);
   EXPECT_GE(best.knobs.at("tile.j"), 64);
   EXPECT_LT(best.seconds, 4 * best.lower_bound);
@@ -144,7 +145,7 @@ TEST(Search, SameSeedSameResult) {
 }
 
 TEST(Search, BestFirstFindsWhatExhaustiveFinds) {
-  for (auto p : {matmul(512, 512, 512), softmax(1024, 2048), chained(512, 64, 64), rmsnorm(1024, 1024)}) {
+  for (auto p : {matmul(512, 512, 512), softmax(256, 2048), rmsnorm(1024, 1024), variance(256, 512)}) {
     SearchOptions o = options_for();
     o.seconds = 0;
     o.max_plans = 0;
@@ -170,6 +171,21 @@ TEST(Search, SmallProgramsOfAllKinds) {
     ASSERT_TRUE(plan) << p->name << plan.error().text();
     EXPECT_TRUE(poly::verify(plan->schedule).ok) << p->name;
   }
+}
+
+TEST(Search, FewBlocksAndALongReductionAreCutIntoParts) {
+  Naut b("dot", {"N"});
+  b.tensor("X", "input", "f32", {"N"}).tensor("Y", "input", "f32", {"N"}).tensor("s", "output", "f32", {});
+  b.statement("s", {{"i", "N"}}, "", {{"X", "i"}, {"Y", "i"}}, "$0 * $1", "sum over 0");
+  auto p = b.done({{"N", 1 << 22}});
+  SearchResult r = run(p, options_for());
+  check_invariants(r);
+  auto plan = plan_of(p, r, r.best[0]);
+  ASSERT_TRUE(plan) << plan.error().text();
+  bool split = false;
+  for (const poly::TransformStep& s : plan->script) split |= s.name == "split_k";
+  EXPECT_TRUE(split) << poly::to_text(plan->schedule);
+  EXPECT_TRUE(poly::verify(plan->schedule).ok);
 }
 
 TEST(Search, SizesZeroAndOne) {
