@@ -25,6 +25,8 @@ std::string in_quotes(std::string_view s) {
 bool name_head(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
+constexpr uint32_t kMaxBrackets = 300;
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -40,7 +42,7 @@ class Parser {
  private:
   std::string_view text_;
   size_t at_ = 0;
-  uint32_t nesting_ = 0;
+  uint32_t nesting_ = 0, brackets_ = 0;
   bool failed_ = false;
   Refusal refusal_;
 
@@ -81,9 +83,14 @@ class Parser {
     return limited(Expr::make(op, {std::move(a), std::move(b)}));
   }
 
+  // The rule inside brackets: one level takes eight stack frames, so it has a limit of its own.
   Expr disjunction() {
+    if (brackets_ > kMaxBrackets)
+      return fail("brackets are nested deeper than " + std::to_string(kMaxBrackets), "split it into several definitions");
+    ++brackets_;
     Expr e = conjunction();
     while (!failed_ && eat("||")) e = binary(Op::Or, e, conjunction());
+    --brackets_;
     return e;
   }
 

@@ -106,10 +106,14 @@ bool TreeWalk::aligned(size_t repair) {
   const Repair& r = s_.repairs[repair];
   const auto apart = [&](const Statement& via, const Statement& use, const Access& read) {
     const isl::map pairs = restricted(*s_.program, via, via.write).apply_range(restricted(*s_.program, use, read).reverse());
+    const PairFacts facts({DepKind::Flow, via.name, use.name, read.tensor, -1, pairs}, s_.program->params);
     for (const Node* n : preorder(s_))
-      for (const BandMember& m : n->members) {
+      for (size_t k = 0; k < n->members.size(); ++k) {
+        const BandMember& m = n->members[k];
         const auto a = m.schedule.find(via.name), b = m.schedule.find(use.name);
         if (a == m.schedule.end() || b == m.schedule.end()) continue;
+        const auto& forms = forms_of(*n)[k];
+        if (facts.distance(forms.at(via.name), forms.at(use.name)).constant == 0) continue;
         if (!pairs.is_subset(a->second.as_map().apply_range(b->second.as_map().reverse()))) return true;
       }
     return false;

@@ -27,7 +27,7 @@ bool chained(const Repair& r, const Pair& d) {
 
 class Verifier {
  public:
-  explicit Verifier(const Schedule& s) : s_(s), p_(*s.program), times_(flatten(s, length_)), lex_(p_.context->get(), length_) {}
+  explicit Verifier(const Schedule& s) : s_(s), p_(*s.program), times_(flatten(s)) {}
 
   Verification run() {
     out_.ok = true;
@@ -47,9 +47,8 @@ class Verifier {
  private:
   const Schedule& s_;
   const Program& p_;
-  unsigned length_ = 0;
   std::vector<Timed> times_;
-  Lex lex_;
+  std::map<unsigned, Lex> lexes_;  // by number of dims
   Verification out_;
   std::set<size_t> paid_;
   std::optional<isl::map> late_;  // of the pair being checked: what repairs pay for
@@ -76,14 +75,15 @@ class Verifier {
   void complete() {
     std::map<std::string, isl::set> seen;
     for (const Timed& t : times_) {
-      const isl::set domain = t.time.domain();
+      const isl::set& domain = t.instances;
       auto [it, fresh] = seen.emplace(t.stmt, domain);
       if (!fresh) {
         if (!it->second.is_disjoint(domain)) return fail("some instances of " + t.stmt + " run twice");
         it->second = it->second.unite(domain);
       }
-      if (!t.time.is_single_valued()) return fail("some instances of " + t.stmt + " run at two times");
-      if (!t.time.is_injective()) return fail("different instances of " + t.stmt + " run at the same time");
+      std::vector<unsigned> all;
+      for (unsigned k = 0; k < t.dims.size(); ++k) all.push_back(k);
+      if (!t.time(all).is_injective()) return fail("different instances of " + t.stmt + " run at the same time");
     }
     for (const Statement& st : p_.statements) {
       auto it = seen.find(st.name);
@@ -112,27 +112,44 @@ class Verifier {
          sample_witness(p_, d, *late_));
   }
 
+  Lex& lex_of(const Common& shared) {
+    const unsigned n = static_cast<unsigned>(shared.loops.size());
+    return lexes_.try_emplace(n, p_.context->get(), n).first->second;
+  }
+
+  // Where a sequence parts the leaves, equal loops put the pair in that sequence's order; in one leaf, equal times put
+  // it in none.
+  isl::map out_of_order(const isl::map& pairs, const Timed& a, const Timed& b) {
+    const Common shared = common(a, b);
+    Lex& lex = lex_of(shared);
+    return related(pairs, a, shared.parted < 0 ? lex.after() : lex.not_before(), b, shared.loops);
+  }
+  isl::map in_order(const isl::map& pairs, const Timed& a, const Timed& b) {
+    const Common shared = common(a, b);
+    Lex& lex = lex_of(shared);
+    return related(pairs, a, shared.parted < 0 ? lex.not_after() : lex.before(), b, shared.loops);
+  }
+
   void order(const Pair& d, const Timed& a, const Timed& b) {
-    // Positions that both share: the same node, as long as everything before is equal.
-    unsigned shared = 0;
-    while (shared < a.dims.size() && shared < b.dims.size() && a.dims[shared].node == b.dims[shared].node) ++shared;
-    for (unsigned k = 0; k < shared; ++k) {
-      const Mapping m = a.dims[k].mapping;
-      const bool parallel = m == Mapping::Grid || m == Mapping::Warpgroup;
-      if (!parallel && !(m == Mapping::Tile && d.kind != DepKind::Reduction)) continue;
-      isl::map apart = related(d.relation, a, lex_.apart_at(k), b);
+    const Common shared = common(a, b);
+    Lex& lex = lex_of(shared);
+    for (unsigned k = 0; k < shared.loops.size(); ++k) {
+      const TimeDim& dim = a.dims[shared.loops[k]];
+      const bool parallel = dim.mapping == Mapping::Grid || dim.mapping == Mapping::Warpgroup;
+      if (!parallel && !(dim.mapping == Mapping::Tile && d.kind != DepKind::Reduction)) continue;
+      isl::map apart = related(d.relation, a, lex.apart_at(k), b, shared.loops);
       if (!apart.is_empty())
-        return fail("iterations that depend on each other run in parallel (" + std::string(mapping_name(m)) + ", node " +
-                        std::to_string(a.dims[k].node) + ")",
+        return fail("iterations that depend on each other run in parallel (" + std::string(mapping_name(dim.mapping)) +
+                        ", node " + std::to_string(dim.node) + ")",
                     sample_witness(p_, d, apart));
     }
     if (d.kind == DepKind::Reduction) return;  // any order will do
     for (const Repair& r : s_.repairs)
-      for (unsigned k = 0; chained(r, d) && k < shared; ++k)
-        if (!a.dims[k].sequence && !related(d.relation, a, lex_.apart_at(k), b).is_empty())
+      for (unsigned k = 0; chained(r, d) && k < shared.loops.size(); ++k)
+        if (!related(d.relation, a, lex.apart_at(k), b, shared.loops).is_empty())
           return fail(d.sink + " uses what " + d.source + " computed in another iteration of node " +
-                      std::to_string(a.dims[k].node) + ", when " + first(r) + " had other running values");
-    isl::map broken = related(d.relation, a, lex_.not_before(), b);
+                      std::to_string(a.dims[shared.loops[k]].node) + ", when " + first(r) + " had other running values");
+    isl::map broken = out_of_order(d.relation, a, b);
     if (broken.is_empty()) return;
     for (const Repair& r : s_.repairs)
       if (auto user = covered(r, d) ? outlived(r, broken, d, d.sink, {d.sink}) : std::nullopt)
@@ -141,7 +158,7 @@ class Verifier {
     const isl::map late = broken;
     for (size_t r = 0; r < s_.repairs.size(); ++r) {
       if (!covered(s_.repairs[r], d)) continue;
-      isl::map left = unpaid(s_.repairs[r], a, b, shared, broken);
+      isl::map left = unpaid(s_.repairs[r], a, b, shared, lex, broken);
       if (left.is_equal(broken)) continue;
       paid_.insert(r);
       broken = left;
@@ -164,7 +181,7 @@ class Verifier {
       for (const Timed& a : times_)
         for (const Timed& c : times_) {
           if (a.stmt != d.source || c.stmt != next.sink) continue;
-          if (!related(reached, a, lex_.before(), c).is_empty()) return next.sink;
+          if (!in_order(reached, a, c).is_empty()) return next.sink;
         }
       std::set<std::string> now = met;
       now.insert(next.sink);
@@ -174,13 +191,14 @@ class Verifier {
   }
 
   // Broken pairs that are not decided by a serial loop at the repair's band or inside it.
-  isl::map unpaid(const Repair& r, const Timed& a, const Timed& b, unsigned shared, isl::map broken) {
+  isl::map unpaid(const Repair& r, const Timed& a, const Timed& b, const Common& shared, Lex& lex, isl::map broken) {
     bool inside = false;
-    for (unsigned k = 0; k < shared && !broken.is_empty(); ++k) {
-      inside |= a.dims[k].node == r.band;
-      const Mapping m = a.dims[k].mapping;
-      if (inside && !a.dims[k].sequence && (m == Mapping::Serial || m == Mapping::Unroll))
-        broken = broken.subtract(related(broken, a, lex_.later_at(k), b));
+    for (unsigned k = 0; k < shared.loops.size() && !broken.is_empty(); ++k) {
+      // Inside from the band's own loops on; a band without loops of its own on this way is none.
+      for (unsigned i = k ? shared.loops[k - 1] + 1 : 0; i <= shared.loops[k]; ++i) inside |= a.dims[i].node == r.band;
+      const Mapping m = a.dims[shared.loops[k]].mapping;
+      if (inside && (m == Mapping::Serial || m == Mapping::Unroll))
+        broken = broken.subtract(related(broken, a, lex.later_at(k), b, shared.loops));
     }
     return broken;
   }

@@ -23,42 +23,24 @@ isl::map padded(const isl::map& time, unsigned length) {
 }
 
 struct Walker {
-  const Program& p;
   std::vector<Timed> out;
 
-  struct Reach {
-    std::string stmt;
-    isl::set instances;
-    std::vector<isl::aff> time;
-    isl::map map() const {
-      isl::space space = instances.space().add_unnamed_tuple(static_cast<unsigned>(time.size()));
-      if (time.empty()) return space.zero_multi_aff().as_map().intersect_domain(instances);
-      isl::aff_list list = time[0].to_list();
-      for (size_t k = 1; k < time.size(); ++k) list = list.add(time[k]);
-      return isl::multi_aff(space, list).as_map().intersect_domain(instances);
-    }
-  };
-
-  // `time` grows by one function for each member and each sequence.
-  void walk(const Node& n, std::vector<Reach> reach, std::vector<TimeDim> dims) {
+  // Each statement's time grows by one function for each member and each sequence.
+  void walk(const Node& n, std::vector<Timed> reach) {
     if (n.kind == NodeKind::Filter) {
-      for (Reach& r : reach) r.instances = r.instances.intersect(n.filter.extract_set(r.instances.space()));
-      std::erase_if(reach, [](const Reach& r) { return r.instances.is_empty(); });
+      for (Timed& r : reach) r.instances = r.instances.intersect(n.filter.extract_set(r.instances.space()));
+      std::erase_if(reach, [](const Timed& r) { return r.instances.is_empty(); });
     }
-    if (reach.empty()) return;
-    for (const BandMember& m : n.members) {
-      for (Reach& r : reach) r.time.push_back(m.schedule.at(r.stmt));
-      dims.push_back({n.id, m.mapping, false});
-    }
-    if (n.children.empty())
-      for (const Reach& r : reach) out.push_back({r.stmt, r.map(), dims});
-    if (n.kind == NodeKind::Sequence) dims.push_back({n.id, Mapping::Serial, true});
-    for (size_t k = 0; k < n.children.size(); ++k) {
-      std::vector<Reach> next = reach;
+    for (const BandMember& m : n.members)
+      for (Timed& r : reach) r.dims.push_back({n.id, m.mapping, -1, m.schedule.at(r.stmt)});
+    if (n.children.empty()) out.insert(out.end(), reach.begin(), reach.end());
+    for (size_t k = 0; k < n.children.size() && !reach.empty(); ++k) {
+      std::vector<Timed> next = reach;
       if (n.kind == NodeKind::Sequence)
-        for (Reach& r : next)
-          r.time.push_back(r.instances.space().zero_aff_on_domain().add_constant(static_cast<long>(k)));
-      walk(*n.children[k], std::move(next), dims);
+        for (Timed& r : next)
+          r.dims.push_back({n.id, Mapping::Serial, static_cast<int>(k),
+                            r.instances.space().zero_aff_on_domain().add_constant(static_cast<long>(k))});
+      walk(*n.children[k], std::move(next));
     }
   }
 };
@@ -89,15 +71,36 @@ isl::map touches(const Program& p, const Statement& s, const Access& a) {
 
 }  // namespace
 
-std::vector<Timed> flatten(const Schedule& s, unsigned& length) {
-  Walker w{*s.program, {}};
-  std::vector<Walker::Reach> all;
-  for (const Statement& st : s.program->statements) all.push_back({st.name, st.domain, {}});
-  w.walk(*s.root, std::move(all), {});
-  length = 0;
-  for (const Timed& t : w.out) length = std::max(length, n_out(t.time));
-  for (Timed& t : w.out) t.time = padded(t.time, length);
+std::vector<Timed> flatten(const Schedule& s) {
+  Walker w;
+  std::vector<Timed> all;
+  for (const Statement& st : s.program->statements)
+    if (!st.domain.is_empty()) all.push_back({st.name, st.domain, {}});
+  w.walk(*s.root, std::move(all));
   return std::move(w.out);
+}
+
+isl::map Timed::time(const std::vector<unsigned>& positions) const {
+  const isl::space space = instances.space().add_unnamed_tuple(static_cast<unsigned>(positions.size()));
+  if (positions.empty()) return space.zero_multi_aff().as_map().intersect_domain(instances);
+  isl::aff_list list = dims[positions[0]].value.to_list();
+  for (size_t k = 1; k < positions.size(); ++k) list = list.add(dims[positions[k]].value);
+  return isl::multi_aff(space, list).as_map().intersect_domain(instances);
+}
+
+Common common(const Timed& a, const Timed& b) {
+  Common out;
+  for (unsigned k = 0; k < a.dims.size() && k < b.dims.size(); ++k) {
+    const TimeDim &x = a.dims[k], &y = b.dims[k];
+    if (x.node != y.node) break;  // cannot be: the way down parts only at sequences
+    if (x.child < 0) {
+      out.loops.push_back(k);
+    } else if (x.child != y.child) {
+      out.parted = x.child < y.child ? -1 : 1;
+      break;
+    }
+  }
+  return out;
 }
 
 std::string Lex::equal_before(unsigned k) const {
@@ -131,6 +134,19 @@ const isl::map& Lex::not_before() {
   return relation("not before", parts);
 }
 
+const isl::map& Lex::after() {
+  std::vector<std::string> parts;
+  for (unsigned k = 0; k < length_; ++k)
+    parts.push_back(equal_before(k) + "a" + std::to_string(k) + " > b" + std::to_string(k));
+  return relation("after", parts);
+}
+
+const isl::map& Lex::not_after() {
+  const std::string& key = "not after";
+  if (auto it = made_.find(key); it != made_.end()) return it->second;
+  return made_.emplace(key, not_before().reverse()).first->second;
+}
+
 const isl::map& Lex::later_at(unsigned k) {
   const std::string n = std::to_string(k);
   return relation("later " + n, {equal_before(k) + "a" + n + " > b" + n});
@@ -162,8 +178,9 @@ std::vector<Pair> all_pairs(const Program& p) {
   return out;
 }
 
-isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation, const Timed& sink) {
-  return source.time.apply_range(relation).apply_range(sink.time.reverse()).intersect(pairs);
+isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation, const Timed& sink,
+                 const std::vector<unsigned>& dims) {
+  return source.time(dims).apply_range(relation).apply_range(sink.time(dims).reverse()).intersect(pairs);
 }
 
 std::optional<Witness> sample_witness(const Program& p, const Pair& pair, const isl::map& broken) {

@@ -15,25 +15,36 @@ namespace nautilus::poly::verifying {
 struct TimeDim {
   NodeId node = 0;
   Mapping mapping = Mapping::Serial;
-  bool sequence = false;
+  int child = -1;   // of a sequence: the position; otherwise a band member
+  isl::aff value;   // { S[..] -> [t] }
 };
 
 // The execution time of some instances of one statement: all that reach one leaf.
 struct Timed {
   std::string stmt;
-  isl::map time;               // { S[..] -> [t0, ...] }, padded with zeros to the common length
-  std::vector<TimeDim> dims;   // of the unpadded part
+  isl::set instances;
+  std::vector<TimeDim> dims;
+  isl::map time(const std::vector<unsigned>& positions) const;  // { S[..] -> [those dims] } on the instances
 };
 
 // Every leaf of the tree, flattened.
-std::vector<Timed> flatten(const Schedule& s, unsigned& length);
+std::vector<Timed> flatten(const Schedule& s);
+
+// What two leaves have in common: loops of the same nodes, outermost first, up to where a sequence parts them.
+struct Common {
+  std::vector<unsigned> loops;  // positions, the same in both
+  int parted = 0;               // -1: the first leaf comes first in that sequence, 1: second; 0: the same leaf
+};
+Common common(const Timed& a, const Timed& b);
 
 // Relations between times of one length, made once.
 class Lex {
  public:
-  explicit Lex(isl::ctx ctx, unsigned length) : ctx_(ctx), length_(length) {}
+  Lex(isl::ctx ctx, unsigned length) : ctx_(ctx), length_(length) {}
   const isl::map& before();              // a < b
   const isl::map& not_before();          // a >= b
+  const isl::map& after();               // a > b
+  const isl::map& not_after();           // a <= b
   const isl::map& later_at(unsigned k);  // equal before k, a_k > b_k
   const isl::map& apart_at(unsigned k);  // equal before k, a_k != b_k
 
@@ -55,8 +66,9 @@ struct Pair {
 // Throws isl::exception.
 std::vector<Pair> all_pairs(const Program& p);
 
-// { a -> b : both ends at times related by `relation` }, within `pairs`.
-isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation, const Timed& sink);
+// Pairs whose ends are at times related by `relation`, by the given dims.
+isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation, const Timed& sink,
+                 const std::vector<unsigned>& dims);
 
 std::optional<Witness> sample_witness(const Program& p, const Pair& pair, const isl::map& broken);
 

@@ -69,6 +69,83 @@ std::optional<std::string> chain(const Schedule& s, const Repair& r) {
   return std::nullopt;
 }
 
+// { writer[..] -> reader[..] : the reader reads an element that the writer writes }; null if there is none, nothing at
+// all if an access is gathered.
+struct Link {
+  bool gathered = false;
+  std::optional<isl::map> relation;
+};
+
+Link link(const Statement& writer, const Statement& reader) {
+  Link out;
+  for (const Access& a : reader.reads) {
+    if (a.tensor != writer.write.tensor) continue;
+    out.gathered |= !a.gathers.empty() || !writer.write.gathers.empty();
+    isl::map one = writer.write.map.intersect_domain(writer.domain)
+                       .apply_range(a.map.intersect_domain(reader.domain).reverse());
+    out.relation = out.relation ? out.relation->unite(one) : one;
+  }
+  return out;
+}
+
+// The same through the via statements.
+Link through(const Program& p, const Repair& r, const Statement& from, const Statement& target, size_t depth) {
+  Link out = link(from, target);
+  if (depth == 0) return out;
+  for (const std::string& name : r.via) {
+    const Statement& via = *p.statement(name);
+    if (&via == &from) continue;
+    const Link first = link(from, via);
+    if (!first.relation) continue;
+    const Link rest = through(p, r, via, target, depth - 1);
+    if (!rest.relation) continue;
+    out.gathered |= first.gathered || rest.gathered;
+    const isl::map both = first.relation->apply_range(*rest.relation);
+    out.relation = out.relation ? out.relation->unite(both) : both;
+  }
+  return out;
+}
+
+// { [x] -> [y] : x is not after y }
+isl::map not_after(isl::ctx ctx, unsigned n) {
+  std::string x, y, where, equal;
+  for (unsigned k = 0; k < n; ++k) {
+    const std::string a = "x" + std::to_string(k), b = "y" + std::to_string(k);
+    x += (k ? ", " : "") + a;
+    y += (k ? ", " : "") + b;
+    where += "(" + equal + a + " < " + b + ") or ";
+    equal += a + " = " + b + " and ";
+  }
+  return isl::map(ctx, "{ [" + x + "] -> [" + y + "] : " + where + "(" + equal + "0 = 0) }");
+}
+
+// Accumulator and source must move together at the band: an accumulator gets no term before the source that the term
+// reads has a value, and the source has no update after the accumulator's last term (which would stay relative to
+// an older value).
+std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
+  const Program& p = *s.program;
+  for (const std::string& target_name : r.targets)
+    for (const std::string& source_name : r.sources) {
+      const Statement &target = *p.statement(target_name), &source = *p.statement(source_name);
+      const Link used = through(p, r, source, target, r.via.size());
+      if (!used.relation) continue;
+      if (used.gathered) return target_name + " reads values of " + source_name + " by a gathered index";
+      const isl::map before = prefix(s, r.band, source_name, true).as_map();  // { source -> [band values] }
+      const isl::map after = prefix(s, r.band, target_name, true).as_map();
+      const isl::map in_time = before.apply_range(not_after(p.context->get(), n_out(before))).apply_range(after.reverse());
+      // { source update -> accumulator element } with a term at or after the update
+      const isl::map element = target.write.map.intersect_domain(target.domain);
+      const isl::map needed = used.relation->apply_range(element);
+      const isl::map covered = in_time.intersect_domain(source.domain).apply_range(element);
+      if (!needed.subtract(covered).intersect_params(p.param_context).is_empty())
+        return source_name + " is updated after the last term of " + target_name + ", which stays relative to an older value";
+      const isl::set fed = used.relation->intersect(in_time).range();
+      if (!target.domain.subtract(fed).intersect_params(p.param_context).is_empty())
+        return target_name + " gets terms before " + source_name + " has a value";
+    }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> repair_problem(const Schedule& s, const Repair& r, std::vector<std::string>& checked) {
@@ -76,6 +153,8 @@ std::optional<std::string> repair_problem(const Schedule& s, const Repair& r, st
   if (auto bad = other_readers(s, r)) return bad;
   if (auto bad = chain(s, r)) return bad;
   checked.push_back("repair of " + r.targets[0] + ": sources, via statements and readers are as they must be");
+  if (auto bad = out_of_step(s, r)) return bad;
+  checked.push_back("repair of " + r.targets[0] + ": sources and accumulators are in step at band " + std::to_string(r.band));
   for (const Obligation& o : r.obligations)
     if (!o.discharged) return "the obligation " + o.claim + " was not discharged";
   if (r.corrections.size() != r.targets.size()) return "it has " + std::to_string(r.corrections.size()) + " corrections for " + std::to_string(r.targets.size()) + " targets";

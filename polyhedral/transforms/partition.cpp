@@ -140,6 +140,10 @@ TransformInfo info_partition() {
         return edit::refused("partition node " + std::to_string(id), edit::describe(s, *n), "the condition is not an isl set: " + text,
                              "\"full\", or for example \"{ " + (n->statements.empty() ? "S" : n->statements[0]) + "[i] : i < 64 }\"");
       }
+      for (const isl::set& part : sets_of(condition))
+        for (const std::string& name : param_names(part))
+          if (std::find(s.program->params.begin(), s.program->params.end(), name) == s.program->params.end())
+            return edit::refused("partition node " + std::to_string(id), edit::describe(s, *n), "the condition uses " + name + ", which is not a size of the program");
     }
     return partition(s, id, condition);
   });

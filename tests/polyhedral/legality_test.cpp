@@ -126,6 +126,57 @@ TEST(Legality, VerifierFindsMissingAndDoubledInstances) {
   EXPECT_FALSE(verify(collapsed).ok);
 }
 
+// FlashAttention's loops by general steps: tiles, one grid, a rolling update at the tile loop, tiles in registers.
+TEST(Legality, FlashAttentionTreeVerifies) {
+  Session t(attention(make_context()));
+  for (const char* n : {"S_S_sum", "S_S", "S_m", "S_P", "S_l", "S_Oa"}) t.must("tile", {{"node", t.band(n)}, {"sizes", {-1, 64, 32}}});
+  t.must("tile", {{"node", t.band("S_O")}, {"sizes", {-1, 64}}});
+  t.must("fuse", {{"node", t.root()}, {"first", 0}, {"last", 6}, {"depth", 2}});
+  const NodeId grid = t.s.root->children[0]->children[0]->id;
+  const NodeId inner = find(t.s, grid)->children[0]->id;
+  Outcome plain = poly::apply(t.s, t.deps, "fuse", {{"node", inner}, {"first", 0}, {"last", 5}, {"depth", 1}});
+  EXPECT_EQ(plain.verdict.kind, VerdictKind::Illegal);
+  EXPECT_NE(plain.verdict.suggest.find("rolling_update"), std::string::npos);
+  t.must("rolling_update", {{"node", inner}, {"first", 0}, {"last", 5}, {"depth", 1}});
+  t.must("map", {{"node", grid}, {"member", "*"}, {"mapping", "grid"}});
+  for (const Statement& st : t.s.program->statements) t.must("map", {{"node", t.band(st.name)}, {"member", "*"}, {"mapping", "tile"}});
+  for (const Tensor& x : t.s.program->tensors)
+    if (x.kind == TensorKind::Temp) t.must("set_scope", {{"tensor", x.name}, {"scope", "register"}});
+  EXPECT_EQ(check(t.s, t.deps).kind, VerdictKind::Repairable);
+  const Verification v = verify(t.s);
+  EXPECT_TRUE(v.ok) << v.verdict.why;
+  EXPECT_EQ(v.verdict.kind, VerdictKind::Repairable);
+  // Anything that breaks it is found.
+  Schedule no_repairs = t.s;
+  no_repairs.repairs.clear();
+  EXPECT_FALSE(verify(no_repairs).ok);
+  Schedule no_proof = t.s;
+  no_proof.repairs[0].obligations.push_back({"0 = 1", "wishful thinking", false});
+  EXPECT_FALSE(verify(no_proof).ok);
+  Schedule wrong = t.s;
+  wrong.repairs[0].corrections[0] = Expr::var("t0");
+  EXPECT_FALSE(verify(wrong).ok);
+}
+
+TEST(Legality, VerifierWantsSourcesInStep) {
+  // the maximum of row 0 has no term, but the sum has one
+  Builder b(make_context(), "late", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("X", TensorKind::Input, {"N", "N"}).tensor("m", TensorKind::Temp, {"N"}).tensor("l", TensorKind::Temp, {"N"});
+  b.tensor("O", TensorKind::Output, {"N"});
+  b.statement("m", "i,j", "0 <= i < N and 0 <= j < i", "i", {{"X", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("l", "i,j", "0 <= i < N and 0 <= j <= i", "i", {{"X", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("O", "i", "0 <= i < N", "i", {{"l", "i"}}, rd(0));
+  Session t(b.done());
+  Expected<Schedule> s = apply_unchecked(t.s, "fuse", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  ASSERT_TRUE(s);
+  Schedule paid = *s;
+  paid.repairs = {payment(s->root->children[0]->children[0]->id, {"S_l"}, {"S_m"}, {})};
+  EXPECT_EQ(check(paid, t.deps).kind, VerdictKind::Repairable);
+  const Verification v = verify(paid);
+  EXPECT_FALSE(v.ok);
+  EXPECT_NE(v.verdict.why.find("before S_m has a value"), std::string::npos) << v.verdict.why;
+}
+
 // Random scripts without checks: the walk and the verifier must agree on every schedule they produce, and so must
 // the check of the last change alone when everything before it was legal.
 void agree(const std::function<ProgramPtr(ContextPtr)>& make, unsigned seed, int rounds,

@@ -128,6 +128,7 @@ TEST(TransformRefuse, Partition) {
   refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i"}}, "not an isl set");
   refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] : i < 0 }"}}, "no instance satisfies");
   refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] }"}}, "every instance satisfies");
+  refuses(t, "partition", {{"node", band}, {"condition", "[Z] -> { S_C[i, j, k] : i < Z }"}}, "uses Z");
   refuses(t, "partition", {{"node", band}, {"condition", "full"}}, "every instance satisfies");
 }
 
