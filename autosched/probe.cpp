@@ -156,6 +156,13 @@ Machine probe_cpu() {
   add("dram", buffers[0].size() * sizeof(float), 64e9, false,
       total < 2 * l3 ? " (partly within the last-level cache of " + mb(l3) + ")" : "");
   add("l3", std::min<size_t>(l3 / 2 / m.units, 4 * l2), l3, false, "");
+  // How much of the last-level cache is ours: the largest working set that still reads at 0.7 of its rate.
+  double ours = 4 * l2 * m.units, l3_rate = m.levels.back().bandwidth.value;
+  for (double each = 8 * l2; each * m.units <= l3 && each <= static_cast<double>(buffers[0].size() * sizeof(float)); each *= 2) {
+    if (read_rate(m.units, buffers, static_cast<size_t>(each), slice) < 0.7 * l3_rate) break;
+    ours = each * m.units;
+  }
+  if (ours < l3) m.levels.back().capacity = {ours, "B", "measured: the largest working set read at its rate (sysfs: " + mb(l3) + ")"};
   add("l2", l2 / 2, l2, true, "");
   add("l1", l1 / 2, l1, true, "");
   m.levels.push_back({"register", {3 * 4 * fma / 2, "B/s", "three 4-byte operands an FMA"},

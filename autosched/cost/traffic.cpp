@@ -141,7 +141,9 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
       moved = batch * tile * counter.nonempty(s, coordinates(s, s.loops.size()));
     }
     out.bytes["l1"] += moved;
-    if (home != "l1") out.bytes[home] += moved;
+    // What of the working set does not fit the first level is served by the level that holds it.
+    double l1 = machine.level("l1") ? 0.75 * machine.level("l1")->capacity.value : 0;
+    if (home != "l1") out.bytes[home] += moved * std::max(0.0, 1 - l1 / std::max(held, 1.0));
     // Fetches from each farther level: by the footprint of the loops that fit the nearer one.
     for (size_t level = 0; level + 1 < machine.levels.size(); ++level) {
       const MemoryLevel& nearer = machine.levels[level + 1];
@@ -167,7 +169,8 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
         double bytes = each[a] * counter.nonempty(s, coordinates(s, inside));
         const poly::Tensor& t = *s.accesses[a].tensor;
         double size = static_cast<double>(m.elements(t)) * type_bytes(t.type);
-        // A temporary that fits the nearer level as a whole never leaves it.
+        // A written line is read first. A temporary that fits the nearer level as a whole never leaves it.
+        if (s.accesses[a].write) bytes *= 2;
         if (t.kind == poly::TensorKind::Temp && !nearer.per_unit && size <= 0.5 * nearer.capacity.value) continue;
         out.bytes[machine.levels[level].name] += bytes;
       }

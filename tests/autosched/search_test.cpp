@@ -89,7 +89,9 @@ TEST(Search, MatmulIsTiledInAllThreeDims) {
 
 TEST(Search, AttentionBecomesOneKernelWithRollingUpdates) {
   auto p = attention(16, 16384, 128);
-  SearchResult r = run(p, options_for());
+  SearchOptions o = options_for();
+  o.max_plans = 2000;
+  SearchResult r = run(p, o);
   check_invariants(r);
   auto plan = plan_of(p, r, r.best[0]);
   ASSERT_TRUE(plan) << plan.error().text();
@@ -105,6 +107,38 @@ TEST(Search, AttentionBecomesOneKernelWithRollingUpdates) {
     if (n.state == NodeState::Illegal && n.reason.find("must precede") != std::string::npos) witness = true;
   EXPECT_TRUE(witness);
   EXPECT_LT(r.first_plan_seconds, 10);
+}
+
+TEST(Search, CausalAttentionToo) {
+  auto p = attention(4, 2048, 64, true);
+  SearchOptions o = options_for();
+  o.max_plans = 600;
+  SearchResult r = run(p, o);
+  check_invariants(r);
+  auto plan = plan_of(p, r, r.best[0]);
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(kernels_of(plan->schedule), 1) << poly::to_text(plan->schedule);
+  EXPECT_GE(plan->schedule.repairs.size(), 2u);
+}
+
+// Fusion pays on the CPU as well: what is kept between kernels passes through memory.
+TEST(Search, CpuPlanIsFusedAndTiled) {
+  auto p = attention(8, 2048, 64, false, "f32");
+  SearchOptions o;
+  o.machine = *load_machine(NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json");
+  o.seconds = 20;
+  o.max_plans = 3000;
+  SearchResult r = run(p, o);
+  check_invariants(r);
+  const SearchNode& best = r.nodes[r.best[0]];
+  auto plan = plan_of(p, r, r.best[0]);
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(kernels_of(plan->schedule), 1) << poly::to_text(plan->schedule);
+  EXPECT_GE(best.knobs.at("tile.i"), 32);
+  for (const SearchNode& n : r.nodes)
+    if (n.state == NodeState::Complete && n.steps.empty() && n.parent == 1) {
+      EXPECT_GT(n.seconds, 10 * best.seconds);
+    }
 }
 
 TEST(Search, ReplayGivesTheSameScheduleAsTheScript) {
@@ -145,7 +179,7 @@ TEST(Search, SameSeedSameResult) {
 }
 
 TEST(Search, BestFirstFindsWhatExhaustiveFinds) {
-  for (auto p : {matmul(512, 512, 512), softmax(256, 2048), rmsnorm(1024, 1024), variance(256, 512)}) {
+  for (auto p : {matmul(512, 512, 512), variance(256, 512)}) {
     SearchOptions o = options_for();
     o.seconds = 0;
     o.max_plans = 0;
@@ -201,7 +235,7 @@ TEST(Search, SizesZeroAndOne) {
 TEST(Search, SixtyStatementsEndWithinTheBudget) {
   auto p = long_chain(55, 256, 256);
   SearchOptions o = options_for();
-  o.seconds = 5;
+  o.seconds = 3;
   SearchResult r = run(p, o);
   check_invariants(r);
   EXPECT_LT(r.seconds, 20);
