@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/tile/rewrite_axes.h"
 #include "compiler/tile/rewrite_emit.h"
 #include "compiler/tile/rewrite_loops.h"
 #include "compiler/tile/rewrite_rules.h"
@@ -54,7 +55,8 @@ struct Outcome {
 
 Outcome rewrite_kernel(const Module& m, const Kernel& k, const RewriteOptions& o) {
   Outcome out{k, {}, 0, 0, "saturated"};
-  auto g = Graph::build(m, k, o.numerics);
+  const Kernel unified = unify_axes(k, o.numerics == Numerics::Strict);
+  auto g = Graph::build(m, unified, o.numerics);
   if (!g) {
     out.stop = "more than 64 tile axes";
     return out;

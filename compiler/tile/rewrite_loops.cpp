@@ -88,7 +88,8 @@ class LoopChanger {
         return;
       }
       for (int a = 0; a < originals; ++a)
-        if (a != x && g_.find(carried()[size_t(a)].yield) == f && g_.find(carried()[size_t(a)].arg) != f) {
+        if (const ClassId y = carried()[size_t(a)].yield;
+            a != x && (g_.find(y) == f || (!inverse && is_guarded(g_, f, y))) && g_.find(carried()[size_t(a)].arg) != g_.find(y)) {
           const Carried& w = carried()[size_t(a)];
           offer({w.arg, w.yield, w.init, w.result, inverse, false});
         }
@@ -96,7 +97,7 @@ class LoopChanger {
       for (int a = 0; a < originals; ++a)
         for (const ENode& n : g_.nodes(carried()[size_t(a)].yield))
           if (a != x && g_.info(n).kind == Kind::IfResult &&
-              std::any_of(n.children.begin(), n.children.end(), [&](ClassId k) { return g_.find(k) == f; })) {
+              std::any_of(n.children.begin(), n.children.end(), [&](ClassId k) { return g_.find(k) == f || (!inverse && is_guarded(g_, f, k)); })) {
             const Carried& w = carried()[size_t(a)];
             offer({w.arg, w.yield, w.init, w.result, inverse, false});
           }

@@ -11,6 +11,18 @@ constexpr int kMaxDepth = 6;
 constexpr size_t kMaxProducts = 24;
 }  // namespace
 
+bool is_guarded(const Graph& g, ClassId c, ClassId f) {
+  if (g.find(c) == g.find(f)) return true;
+  for (const ENode& n : g.nodes(c)) {
+    if (g.info(n).kind != Kind::Map || g.info(n).op != Op::Select || g.find(n.children[2]) != g.find(f) || !g.constant(n.children[1])) continue;
+    for (const ENode& e : g.nodes(n.children[0]))
+      if (g.info(e).kind == Kind::Map && g.info(e).op == Op::Eq)
+        for (size_t k : {0, 1})
+          if (g.find(e.children[k]) == g.find(f) && g.is(e.children[1 - k], 0)) return true;
+  }
+  return false;
+}
+
 // Least fixed point: a class is free of x if one of its nodes has only operands that are.
 void Pusher::find_free() {
   const auto classes = g_.eg.classes();
@@ -210,27 +222,34 @@ ClassId Pusher::build(const Terms& terms, Type elem) {
   return down ? g_.map(Op::Div, {*up, *down}) : *up;
 }
 
-// terms * now, with the factor cancelled against one term, or passed into one; x, if it is among the terms, must
-// meet the old value of the factor and become z.
+// terms * now, with the factor cancelled against one term, or passed into one; what contains x, if a term does, must
+// meet the old value of the factor, which turns x into z.
 std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assumed) {
   const Type elem = g_.at(x_).elem;
-  const auto position = [&](auto pred) { return std::find_if(terms.begin(), terms.end(), pred) - terms.begin(); };
   const size_t n = terms.size();
-  const size_t x_at = size_t(position([&](const Term& t) { return same(t.c, x_); }));
-  for (size_t k = 0; k < n; ++k)
-    if (k != x_at && !free_[g_.find(terms[k].c)]) return std::nullopt;
-  if (x_at < n && terms[x_at].inverse) return std::nullopt;
-  if (x_at < n && (assumed || same(now.f, old_.f))) {
-    terms[x_at].c = z_;
-    return build(terms, elem);
+  size_t x_at = n;
+  for (size_t k = 0; k < n; ++k) {
+    if (free_[g_.find(terms[k].c)]) continue;
+    if (x_at < n || terms[k].inverse) return std::nullopt;
+    x_at = k;
   }
+  // The product with its term in x multiplied by f.
+  auto with_x = [&](Terms t, Factor f, bool equal) -> std::optional<ClassId> {
+    const ClassId x = terms[x_at].c;
+    const auto r = push(x, f, equal);
+    if (!r) return std::nullopt;
+    std::find_if(t.begin(), t.end(), [&](const Term& term) { return same(term.c, x); })->c = *r;
+    return build(t, elem);
+  };
+  if (x_at < n && (assumed || same(now.f, old_.f))) return with_x(terms, now, assumed);
   // Cancel: against f to the opposite power, or within a guarded quotient, which leaves its other side.
   std::optional<Terms> rest;
   for (size_t k = 0; k < n && !rest; ++k) {
     if (k == x_at) continue;
     Terms others = terms;
     others.erase(others.begin() + long(k));
-    if (same(terms[k].c, now.f) && terms[k].inverse != now.inverse) {
+    // A guarded divisor too: where f is 0, x is z, and nothing is divided.
+    if (terms[k].inverse != now.inverse && (same(terms[k].c, now.f) || (terms[k].inverse && is_guarded(g_, terms[k].c, now.f)))) {
       rest = others;
     } else if (auto q = guarded_quotient(terms[k].c)) {
       const bool upside_down = terms[k].inverse;
@@ -240,15 +259,15 @@ std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assume
     }
   }
   if (rest && x_at >= n) return build(*rest, elem);
-  if (rest) {  // x * old is z
+  if (rest)
     for (size_t k = 0; k < rest->size(); ++k)
       if (same((*rest)[k].c, old_.f) && (*rest)[k].inverse == now.inverse) {
-        rest->erase(rest->begin() + long(k));
-        for (Term& t : *rest)
-          if (same(t.c, x_)) t.c = z_;
-        return build(*rest, elem);
+        Terms others = *rest;
+        others.erase(others.begin() + long(k));
+        return with_x(others, {old_.f, now.inverse}, false);
       }
-  }
+  if (x_at < n && !same(terms[x_at].c, x_))
+    if (auto r = with_x(terms, now, assumed)) return r;
   // Into one term; with x, only through a choice, whose branches get all of the product.
   for (size_t k = 0; k < n; ++k) {
     if (k == x_at || terms[k].inverse) continue;

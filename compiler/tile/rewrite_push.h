@@ -14,6 +14,9 @@ struct Factor {
   bool inverse = false;
 };
 
+// c is f, or select(f == 0, constant, f): a divisor that is guarded where f is 0.
+bool is_guarded(const Graph& g, ClassId c, ClassId f);
+
 // In a loop that carries x (and z = x * old, where old is the factor's value before the iteration), rewrites
 // v * now as an expression without the factor and without x: the factor cancels against a quotient, is folded into
 // a constant, or turns x into z.

@@ -130,6 +130,10 @@ void through_extremum(Match& m) {
     for (const Scaled& a : scaled_forms(m.g, m.arg(0)))
       for (const Scaled& b : scaled_forms(m.g, m.arg(1)))
         if (a.c == b.c && (a.c > 0 || m.map(Op::Eq) || m.map(Op::Ne))) m.is(m.g.map(m.i.op, {a.y, b.y}));
+  if (m.map(Op::Eq) || m.map(Op::Ne))  // x*c = 0 and x*c = -inf ask the same of x
+    for (size_t k : {0, 1})
+      if (auto v = m.constant(m.arg(1 - k)); v && (*v == 0 || std::isinf(*v)))
+        for (const Scaled& a : scaled_forms(m.g, m.arg(k))) m.is(m.g.map(m.i.op, {a.y, m.g.constant_class(*v / a.c, m.elem(m.arg(1 - k)))}));
 }
 
 // mask(x*c, v) = mask(x, v/c)*c for v zero or infinite; select(p, a*c, b*c) = select(p, a, b)*c.
@@ -148,6 +152,16 @@ void through_choice(Match& m) {
     for (const Scaled& a : scaled_forms(m.g, m.arg(1)))
       for (const Scaled& b : scaled_forms(m.g, m.arg(2)))
         if (a.c == b.c) m.is(scale(m.g, m.g.map(Op::Select, {m.arg(0), a.y, b.y}), a.c, a.type));
+  if (m.map(Op::Mul))  // select(p, constant, x)*c = select(p, constant*c, x*c)
+    for (size_t k : {0, 1})
+      if (auto c = m.constant(m.arg(k)); c && *c != 0 && std::isfinite(*c))
+        for (const ENode& n : m.g.nodes(m.arg(1 - k)))
+          if (m.g.info(n).kind == Kind::Map && m.g.info(n).op == Op::Select && is_float(m.g.info(n).elem))
+            for (size_t b : {1, 2})
+              if (auto v = m.constant(n.children[b]); v && (*v == 0 || std::isinf(*v)) && !m.constant(n.children[3 - b])) {
+                const ClassId kept = m.g.constant_class(*v * *c, m.elem(n.children[b])), scaled = scale(m.g, n.children[3 - b], *c, m.elem(m.arg(k)));
+                m.is(m.g.map(Op::Select, b == 1 ? std::vector<ClassId>{n.children[0], kept, scaled} : std::vector<ClassId>{n.children[0], scaled, kept}));
+              }
 }
 
 }  // namespace

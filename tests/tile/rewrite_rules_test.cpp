@@ -185,6 +185,35 @@ TEST(RewriteRules, RegistryIsDocumented) {
   EXPECT_FALSE(numerics_from_name("sloppy"));
 }
 
+int count(const Region& r, Code c) {
+  int n = 0;
+  for (const Instr& i : r.body) {
+    n += i.code == c;
+    for (const Region& x : i.regions) n += count(x, c);
+  }
+  return n;
+}
+
+// Statements name their axes apart; what they share is found all the same, and what is apart stays apart.
+TEST(RewriteRules, RenamedAxesAreOneAxisWhereTheyCanBe) {
+  const std::string head = "module m {\n  tensor X: f32[6] input global\n  tensor O: f32[6, 6] output global\n  kernel k {\n    values 99\n";
+  Module shared = module_of(head + "%0: f32[i1: 6] = load X[i1]\n%1: f32[i1: 6] = exp2 %0\n%2: f32[i2: 6] = rename %0 (i1 -> i2)\n"
+                                   "%3: f32[i2: 6] = exp2 %2\n%4: f32[i3: 6] = rename %1 (i1 -> i3)\n%5: f32[i3: 6] = rename %3 (i2 -> i3)\n"
+                                   "%6: f32[i3: 6] = add %4, %5\nstore O[i3, 0] = %6\n}\n}\n");
+  Module outer = module_of(head + "%0: f32[i: 6] = load X[i]\n%1: f32[k: 6] = rename %0 (i -> k)\n%2: f32[i: 6, k: 6] = sub %0, %1\n"
+                                  "%3: f32[a: 6, b: 6] = rename %2 (i -> b, k -> a)\nstore O[a, b] = %3\n}\n}\n");
+  for (Numerics n : {Numerics::Strict, Numerics::Reassociate}) {
+    RewriteOptions o;
+    o.numerics = n;
+    const Module s = rewrite(shared, o), t = rewrite(outer, o);
+    EXPECT_EQ(count(s.kernels[0].body, Code::Rename), 0) << print(s);
+    EXPECT_EQ(count(s.kernels[0].body, Code::Map), 2) << print(s);
+    EXPECT_EQ(count(t.kernels[0].body, Code::Rename), 1) << print(t);
+    expect_same_results(shared, s, n);
+    expect_same_results(outer, t, n);
+  }
+}
+
 TEST(RewriteRules, MalformedModulesComeBackUnchanged) {
   Module m;
   m.name = "m";
