@@ -56,7 +56,7 @@ class Generator {
       if (whole) {
         const auto extents = extents_of(q_, t.name);
         boxes_[t.name] = Box{std::vector<std::string>(extents.size(), "0"), extents};
-      } else if (auto bad = box_of(t)) {
+      } else if (auto bad = box_of(t, t.name == output)) {
         return *bad;
       }
       result.box.push_back(t.kind == poly::TensorKind::Input ? 0 : element_count(boxes_[t.name].extent));
@@ -80,10 +80,22 @@ class Generator {
   }
 
  private:
-  // Rectangular hull of the elements that instances touch, over the row.
-  std::optional<Refusal> box_of(const poly::Tensor& t) {
+  // The elements of the output that the row is: its leading dims equal the row parameters.
+  isl::set row_of(const poly::Tensor& t) const {
+    std::string params, index;
+    for (size_t d = 0; d < t.rank(); ++d) {
+      const bool fixed = d < row_params_.size();
+      if (fixed) params += (d ? ", " : "") + row_params_[d];
+      index += (d ? ", " : "") + (fixed ? row_params_[d] : std::string("x"));
+    }
+    return isl::set(q_.context->get(), "[" + params + "] -> { " + t.name + "[" + index + "] }").intersect(q_.elements(t));
+  }
+
+  // Rectangular hull of the elements that instances touch, over the row; of the output, the row itself belongs to it,
+  // since it is copied whole even where no instance writes.
+  std::optional<Refusal> box_of(const poly::Tensor& t, bool is_output) {
     isl::set touched = q_.elements(t);
-    touched = touched.subtract(touched);
+    touched = is_output ? row_of(t) : touched.subtract(touched);
     for (const poly::Statement& s : q_.statements) {
       auto add = [&](const poly::Access& a) {
         if (a.tensor == t.name) touched = touched.unite(a.map.intersect_domain(s.domain).range());
