@@ -9,7 +9,8 @@ namespace {
 // Classes of (statement, dim) that may merge only if no statement gets two dims in one.
 class Classes {
  public:
-  explicit Classes(const std::vector<int>& stmt_of) : stmt_of_(stmt_of), parent_(stmt_of.size()), members_(stmt_of.size()) {
+  explicit Classes(const std::vector<int>& stmt_of)
+      : stmt_of_(stmt_of), parent_(stmt_of.size()), members_(stmt_of.size()) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (size_t i = 0; i < stmt_of.size(); ++i) members_[i] = {static_cast<int>(i)};
   }
@@ -38,7 +39,9 @@ class Classes {
 
 int ProgramAxes::axis(const std::string& stmt, int dim) const {
   auto it = of.find(stmt);
-  return it == of.end() || dim < 0 || static_cast<size_t>(dim) >= it->second.size() ? -1 : it->second[dim];
+  return it == of.end() || dim < 0 || static_cast<size_t>(dim) >= it->second.size()
+             ? -1
+             : it->second[dim];
 }
 
 int ProgramAxes::dim(const std::string& stmt, int axis) const {
@@ -100,7 +103,8 @@ ProgramAxes program_axes(const ProgramFacts& facts) {
     }
   for (size_t i = 0; i < stmt_of.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (dim_names[i] == dim_names[j] && extents[i] == extents[j]) classes.unite(static_cast<int>(j), static_cast<int>(i));
+      if (dim_names[i] == dim_names[j] && extents[i] == extents[j])
+        classes.unite(static_cast<int>(j), static_cast<int>(i));
 
   ProgramAxes out;
   std::map<int, int> number;
@@ -113,7 +117,8 @@ ProgramAxes program_axes(const ProgramFacts& facts) {
       auto [it, fresh] = number.emplace(c, static_cast<int>(out.names.size()));
       if (fresh) {
         std::string name = dim_names[c];
-        for (int v = 2; !used.insert(name).second; ++v) name = dim_names[c] + "_" + std::to_string(v);
+        for (int v = 2; !used.insert(name).second; ++v)
+          name = dim_names[c] + "_" + std::to_string(v);
         out.names.push_back(name);
         out.extents.push_back(0);
       }

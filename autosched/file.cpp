@@ -61,11 +61,13 @@ Expected<std::string> read_file(const std::string& path) {
 
 std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content) {
   auto failed = [&](const char* what) {
-    return Refusal{"write a file", path, std::string(what) + ": " + std::strerror(errno), "check the directory and free space"};
+    return Refusal{"write a file", path, std::string(what) + ": " + std::strerror(errno),
+                   "check the directory and free space"};
   };
   std::error_code ec;
   const std::filesystem::file_status status = std::filesystem::status(path, ec);
-  if (std::filesystem::is_directory(status)) return Refusal{"write a file", path, "it is a directory", "name a file"};
+  if (std::filesystem::is_directory(status))
+    return Refusal{"write a file", path, "it is a directory", "name a file"};
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     // A device or pipe is written through, never replaced.
     std::ofstream out(path, std::ios::binary);

@@ -1,4 +1,5 @@
-// Reading whole files, and writing them so that a reader sees the old content or the new, never a part.
+// Reading whole files, and writing them so that a reader sees the old content or the new, never a
+// part.
 #pragma once
 
 #include <optional>

@@ -18,8 +18,8 @@ Refusal bad(const std::string& where, const std::string& why, const std::string&
 }
 
 // Reads one number with unit and source, or appends what is wrong with it to `problems`.
-Quantity read_quantity(const json& parent, const char* key, const std::string& unit, std::vector<std::string>& problems,
-                       bool required = true) {
+Quantity read_quantity(const json& parent, const char* key, const std::string& unit,
+                       std::vector<std::string>& problems, bool required = true) {
   Quantity q;
   if (!parent.contains(key)) {
     if (required) problems.push_back(std::string("\"") + key + "\" is missing");
@@ -27,19 +27,25 @@ Quantity read_quantity(const json& parent, const char* key, const std::string& u
   }
   const json& j = parent[key];
   if (!j.is_object() || !j.contains("value") || !j["value"].is_number()) {
-    problems.push_back(std::string("\"") + key + "\" needs {\"value\": number, \"unit\", \"source\"}");
+    problems.push_back(std::string("\"") + key +
+                       "\" needs {\"value\": number, \"unit\", \"source\"}");
     return q;
   }
   q.value = j["value"].get<double>();
   if (j.contains("unit") && j["unit"].is_string()) q.unit = j["unit"].get<std::string>();
   if (j.contains("source") && j["source"].is_string()) q.source = j["source"].get<std::string>();
-  if (q.unit != unit) problems.push_back(std::string("\"") + key + "\" has unit \"" + q.unit + "\", expected \"" + unit + "\"");
+  if (q.unit != unit)
+    problems.push_back(std::string("\"") + key + "\" has unit \"" + q.unit + "\", expected \"" +
+                       unit + "\"");
   if (q.source.empty()) problems.push_back(std::string("\"") + key + "\" has no source");
-  if (!std::isfinite(q.value) || q.value <= 0) problems.push_back(std::string("\"") + key + "\" must be positive");
+  if (!std::isfinite(q.value) || q.value <= 0)
+    problems.push_back(std::string("\"") + key + "\" must be positive");
   return q;
 }
 
-json quantity_json(const Quantity& q) { return {{"value", q.value}, {"unit", q.unit}, {"source", q.source}}; }
+json quantity_json(const Quantity& q) {
+  return {{"value", q.value}, {"unit", q.unit}, {"source", q.source}};
+}
 
 std::optional<fs::path> executable_dir() {
   std::error_code ec;
@@ -56,13 +62,16 @@ const MemoryLevel* Machine::level(std::string_view n) const {
   return nullptr;
 }
 
-// f32 products run on the FMA units unless the spec's numerics allow tf32, which this does not assume.
+// f32 products run on the FMA units unless the spec's numerics allow tf32, which this does not
+// assume.
 double Machine::matrix_rate(Type t) const {
   auto it = matrix.find(std::string(type_name(t)));
-  return it == matrix.end() ? fma.value : std::max(it->second.value, t == Type::F32 ? fma.value : 0.0);
+  return it == matrix.end() ? fma.value
+                            : std::max(it->second.value, t == Type::F32 ? fma.value : 0.0);
 }
 
-// Every number must be there, positive, in the expected unit and with a source; all problems are listed.
+// Every number must be there, positive, in the expected unit and with a source; all problems are
+// listed.
 Expected<Machine> machine_from_json(const json& j) {
   if (!j.is_object()) return bad("", "not a JSON object");
   std::vector<std::string> problems;
@@ -77,13 +86,15 @@ Expected<Machine> machine_from_json(const json& j) {
   m.id = text("id");
   m.name = text("name");
   m.kind = text("kind");
-  if (m.kind != "gpu" && m.kind != "cpu") problems.push_back("\"kind\" is \"" + m.kind + "\", expected \"gpu\" or \"cpu\"");
+  if (m.kind != "gpu" && m.kind != "cpu")
+    problems.push_back("\"kind\" is \"" + m.kind + "\", expected \"gpu\" or \"cpu\"");
   if (j.contains("units") && j["units"].is_number_integer()) m.units = j["units"].get<int>();
   if (m.units < 1) problems.push_back("\"units\" must be at least 1");
   m.clock = read_quantity(j, "clock", "Hz", problems);
   if (j.contains("matrix") && j["matrix"].is_object())
     for (auto& [type, unused] : j["matrix"].items()) {
-      if (!type_from_name(type) && type != "tf32") problems.push_back("\"matrix\" names an unknown type \"" + type + "\"");
+      if (!type_from_name(type) && type != "tf32")
+        problems.push_back("\"matrix\" names an unknown type \"" + type + "\"");
       m.matrix[type] = read_quantity(j["matrix"], type.c_str(), "FLOP/s", problems);
     }
   m.fma = read_quantity(j, "fma", "FLOP/s", problems);
@@ -114,15 +125,21 @@ Expected<Machine> machine_from_json(const json& j) {
 }
 
 json machine_to_json(const Machine& m) {
-  json j{{"id", m.id}, {"name", m.name}, {"kind", m.kind}, {"units", m.units}, {"clock", quantity_json(m.clock)}};
+  json j{{"id", m.id},
+         {"name", m.name},
+         {"kind", m.kind},
+         {"units", m.units},
+         {"clock", quantity_json(m.clock)}};
   j["matrix"] = json::object();
   for (auto& [type, q] : m.matrix) j["matrix"][type] = quantity_json(q);
   j["fma"] = quantity_json(m.fma);
   j["special"] = quantity_json(m.special);
   j["levels"] = json::array();
   for (const MemoryLevel& l : m.levels)
-    j["levels"].push_back({{"name", l.name}, {"bandwidth", quantity_json(l.bandwidth)},
-                           {"capacity", quantity_json(l.capacity)}, {"per_unit", l.per_unit}});
+    j["levels"].push_back({{"name", l.name},
+                           {"bandwidth", quantity_json(l.bandwidth)},
+                           {"capacity", quantity_json(l.capacity)},
+                           {"per_unit", l.per_unit}});
   j["registers_per_unit"] = quantity_json(m.registers_per_unit);
   j["shared_per_unit"] = quantity_json(m.shared_per_unit);
   j["launch_latency"] = quantity_json(m.launch_latency);
@@ -136,7 +153,8 @@ json machine_to_json(const Machine& m) {
 
 Expected<Machine> load_machine(const std::string& path) {
   std::ifstream in(path);
-  if (!in) return bad(path, "cannot be opened", "--machine takes an id of corpus/machines or a path");
+  if (!in)
+    return bad(path, "cannot be opened", "--machine takes an id of corpus/machines or a path");
   json j = json::parse(in, nullptr, false);
   if (j.is_discarded()) return bad(path, "is not valid JSON");
   try {
@@ -155,7 +173,8 @@ std::string corpus_dir() {
   std::error_code ec;
   if (auto dir = executable_dir())
     for (const char* rel : {"corpus", "../corpus", "../share/nautilus/corpus"})
-      if (fs::is_directory(*dir / rel / "machines", ec)) return (*dir / rel).lexically_normal().string();
+      if (fs::is_directory(*dir / rel / "machines", ec))
+        return (*dir / rel).lexically_normal().string();
   return NAUTILUS_SOURCE_DIR "/corpus";
 }
 
@@ -179,7 +198,8 @@ Expected<Machine> find_machine(const std::string& id) {
   if (fs::is_regular_file(id, ec)) return load_machine(id);
   std::string known;
   for (const std::string& k : list_machines()) known += (known.empty() ? "" : ", ") + k;
-  return Refusal{"find machine \"" + id + "\"", corpus_dir() + "/machines", "no such machine", "one of " + known};
+  return Refusal{"find machine \"" + id + "\"", corpus_dir() + "/machines", "no such machine",
+                 "one of " + known};
 }
 
 }  // namespace nautilus::sched

@@ -17,33 +17,36 @@ struct Quantity {
   std::string source;  // "datasheet: ..." | "measured: ..., date"
 };
 struct MemoryLevel {
-  std::string name;    // "hbm" "l2" "shared" "register" (GPU); "dram" "l3" "l2" "l1" (CPU)
+  std::string name;  // "hbm" "l2" "shared" "register" (GPU); "dram" "l3" "l2" "l1" (CPU)
   Quantity bandwidth, capacity;  // capacity: of the whole machine; per unit where per_unit
   bool per_unit = false;         // per SM / core
 };
 struct Machine {
-  std::string id, name, kind;    // kind: "gpu" | "cpu"
-  int units = 1;                 // SMs or cores
-  Quantity clock;                // Hz
+  std::string id, name, kind;              // kind: "gpu" | "cpu"
+  int units = 1;                           // SMs or cores
+  Quantity clock;                          // Hz
   std::map<std::string, Quantity> matrix;  // by type "f16" "bf16" "tf32" "e4m3" "f32" "f64": FLOP/s
-  Quantity fma;                  // FLOP/s f32 outside the matrix unit
-  Quantity special;              // exp2/rcp operations a second
+  Quantity fma;                            // FLOP/s f32 outside the matrix unit
+  Quantity special;                        // exp2/rcp operations a second
   std::vector<MemoryLevel> levels;         // outermost first
-  Quantity registers_per_unit;   // bytes
-  Quantity shared_per_unit;      // bytes a block may take (CPU: L2 per core, as scratch)
-  Quantity launch_latency, barrier_latency;  // seconds: one more kernel in a stream; one barrier round trip
-  Quantity memory_latency;       // seconds: from asking the outermost level to the data's arrival
+  Quantity registers_per_unit;             // bytes
+  Quantity shared_per_unit;                // bytes a block may take (CPU: L2 per core, as scratch)
+  Quantity launch_latency,
+      barrier_latency;             // seconds: one more kernel in a stream; one barrier round trip
+  Quantity memory_latency;         // seconds: from asking the outermost level to the data's arrival
   Quantity sustained{1, "1", ""};  // share of the matrix rate that lasts under the power limit
   int max_threads_per_unit = 2048;
-  std::vector<int64_t> matrix_shape;       // multiples the matrix unit takes: {m, n, k}
+  std::vector<int64_t> matrix_shape;  // multiples the matrix unit takes: {m, n, k}
   const MemoryLevel* level(std::string_view name) const;
-  double matrix_rate(Type t) const;  // FLOP/s for operands of type t; the FMA rate where no unit takes it
+  double matrix_rate(
+      Type t) const;  // FLOP/s for operands of type t; the FMA rate where no unit takes it
 };
 Expected<Machine> load_machine(const std::string& path);
 Expected<Machine> machine_from_json(const nlohmann::json& j);
-std::vector<std::string> list_machines();      // ids found in the corpus directory
+std::vector<std::string> list_machines();               // ids found in the corpus directory
 Expected<Machine> find_machine(const std::string& id);  // by id in the corpus ("h200", "cpu")
-// Measures this host (bandwidths by level, FMA rate, exp rate) in well under 2 s and returns its description.
+// Measures this host (bandwidths by level, FMA rate, exp rate) in well under 2 s and returns its
+// description.
 Machine probe_cpu();
 nlohmann::json machine_to_json(const Machine& m);  // round trip with machine_from_json
 std::string corpus_dir();  // $NAUTILUS_CORPUS, else beside the executable, else the source tree

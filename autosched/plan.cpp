@@ -43,7 +43,9 @@ Expected<std::vector<poly::TransformStep>> steps_from_json(const json& j) {
 }
 
 json plan_to_json(const Plan& p) {
-  json j{{"nautilus_plan", kPlanVersion}, {"numerics", p.numerics}, {"script", steps_to_json(p.script)}};
+  json j{{"nautilus_plan", kPlanVersion},
+         {"numerics", p.numerics},
+         {"script", steps_to_json(p.script)}};
   const poly::Program& program = *p.schedule.program;
   j["program"] = program.name;
   j["knobs"] = json::object();
@@ -58,12 +60,14 @@ json plan_to_json(const Plan& p) {
 Expected<Plan> plan_from_json(poly::ProgramPtr program, const json& j) {
   if (!j.is_object() || !j.contains("nautilus_plan")) return bad("not a Nautilus plan");
   if (!j["nautilus_plan"].is_number_integer() || j["nautilus_plan"].get<int>() > kPlanVersion)
-    return bad("written by a newer version (format " + j["nautilus_plan"].dump() + ", this program reads up to " +
-                   std::to_string(kPlanVersion) + ")",
+    return bad("written by a newer version (format " + j["nautilus_plan"].dump() +
+                   ", this program reads up to " + std::to_string(kPlanVersion) + ")",
                "update Nautilus");
   if (j.value("program", program->name) != program->name)
-    return bad("made for program \"" + j.value("program", "") + "\", not \"" + program->name + "\"");
-  Expected<std::vector<poly::TransformStep>> script = steps_from_json(j.value("script", json::array()));
+    return bad("made for program \"" + j.value("program", "") + "\", not \"" + program->name +
+               "\"");
+  Expected<std::vector<poly::TransformStep>> script =
+      steps_from_json(j.value("script", json::array()));
   if (!script) return script.error();
   Plan p;
   p.numerics = j.value("numerics", "reassociate");
@@ -72,7 +76,8 @@ Expected<Plan> plan_from_json(poly::ProgramPtr program, const json& j) {
       if (v.is_number_integer()) p.knobs[k] = v.get<int64_t>();
   poly::Replay r = poly::replay(program, *script);
   if (!r.schedule) {
-    std::string why = "step " + std::to_string(r.outcomes.empty() ? 0 : r.outcomes.size() - 1) + " does not apply";
+    std::string why = "step " + std::to_string(r.outcomes.empty() ? 0 : r.outcomes.size() - 1) +
+                      " does not apply";
     if (!r.outcomes.empty()) {
       const poly::Outcome& o = r.outcomes.back();
       why += ": " + (o.refusal ? o.refusal->text() : o.verdict.why);

@@ -20,9 +20,11 @@ struct Plan {
   Knobs knobs;
   std::string numerics = "reassociate";
 };
-// plan.json: program text hash, sizes, machine id, script, knobs. A plan read back replays to the same schedule.
+// plan.json: program text hash, sizes, machine id, script, knobs. A plan read back replays to the
+// same schedule.
 nlohmann::json plan_to_json(const Plan& p);
-nlohmann::json steps_to_json(const std::vector<poly::TransformStep>& steps);  // STEPS.json: [{"name", "params"}]
+nlohmann::json steps_to_json(
+    const std::vector<poly::TransformStep>& steps);  // STEPS.json: [{"name", "params"}]
 Expected<std::vector<poly::TransformStep>> steps_from_json(const nlohmann::json& j);
 uint64_t text_hash(std::string_view text);  // FNV-1a: equal across runs and machines
 Expected<Plan> plan_from_json(poly::ProgramPtr program, const nlohmann::json& j);

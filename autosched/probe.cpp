@@ -18,7 +18,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 std::atomic<float> sink;
 
-double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+double since(Clock::time_point t) {
+  return std::chrono::duration<double>(Clock::now() - t).count();
+}
 
 // Cores this process may use.
 int cores() {
@@ -35,15 +37,16 @@ int64_t cache_bytes(int level) {
     std::ifstream l(dir + "level"), t(dir + "type"), s(dir + "size");
     int lv = 0;
     std::string type, size;
-    if (!(l >> lv) || !(t >> type) || !(s >> size) || lv != level || type == "Instruction") continue;
+    if (!(l >> lv) || !(t >> type) || !(s >> size) || lv != level || type == "Instruction")
+      continue;
     char suffix = size.empty() ? ' ' : size.back();
     return std::atoll(size.c_str()) * (suffix == 'K' ? 1024 : suffix == 'M' ? 1 << 20 : 1);
   }
   return 0;
 }
 
-// Runs work(thread) on all threads for `seconds`; the sum over threads of the best rate that each reached in any
-// slice of a tenth of that, so that other processes on the host disturb less.
+// Runs work(thread) on all threads for `seconds`; the sum over threads of the best rate that each
+// reached in any slice of a tenth of that, so that other processes on the host disturb less.
 double rate(int threads, double seconds, const std::function<double(int)>& work) {
   std::vector<double> rates(threads);
   auto body = [&](int id) {
@@ -66,7 +69,8 @@ double rate(int threads, double seconds, const std::function<double(int)>& work)
   return sum;
 }
 
-double read_rate(int threads, std::vector<std::vector<float>>& buffers, size_t bytes, double seconds) {
+double read_rate(int threads, std::vector<std::vector<float>>& buffers, size_t bytes,
+                 double seconds) {
   size_t n = std::min(bytes / sizeof(float), buffers[0].size()) / 128 * 128;
   return rate(threads, seconds, [&](int id) {
     size_t passes = std::max<size_t>(1, (1u << 18) / std::max<size_t>(n, 1));
@@ -87,8 +91,8 @@ std::string cpu_name() {
   return "CPU";
 }
 
-// Time for a second thread to see a flag and answer it, the best of several batches: what joining the threads of a
-// parallel loop costs.
+// Time for a second thread to see a flag and answer it, the best of several batches: what joining
+// the threads of a parallel loop costs.
 double handover_seconds() {
   constexpr int kBatches = 20, kRounds = 50;
   std::atomic<int> turn{0};
@@ -143,35 +147,49 @@ Machine probe_cpu() {
   {
     std::vector<std::thread> pool;
     for (int i = 0; i < m.units; ++i)
-      pool.emplace_back([&, i] { buffers[i].assign(std::min<size_t>(big, (768u << 20) / m.units) / sizeof(float), 1.0f); });
+      pool.emplace_back([&, i] {
+        buffers[i].assign(std::min<size_t>(big, (768u << 20) / m.units) / sizeof(float), 1.0f);
+      });
     for (std::thread& t : pool) t.join();
   }
   double total = static_cast<double>(buffers[0].size() * sizeof(float)) * m.units;
-  auto add = [&](const char* name, size_t bytes, double capacity, bool per_unit, const std::string& note) {
+  auto add = [&](const char* name, size_t bytes, double capacity, bool per_unit,
+                 const std::string& note) {
     double bw = read_rate(m.units, buffers, bytes, slice);
     std::string cap = "sysfs" + note;
-    m.levels.push_back({name, {bw, "B/s", "measured: all cores read " + mb(bytes) + " each" + note},
-                        {capacity, "B", name == std::string("dram") ? "nominal" : cap}, per_unit});
+    m.levels.push_back({name,
+                        {bw, "B/s", "measured: all cores read " + mb(bytes) + " each" + note},
+                        {capacity, "B", name == std::string("dram") ? "nominal" : cap},
+                        per_unit});
   };
   add("dram", buffers[0].size() * sizeof(float), 64e9, false,
       total < 2 * l3 ? " (partly within the last-level cache of " + mb(l3) + ")" : "");
   add("l3", std::min<size_t>(l3 / 2 / m.units, 4 * l2), l3, false, "");
-  // How much of the last-level cache is ours: the largest working set that still reads at 0.7 of its rate.
+  // How much of the last-level cache is ours: the largest working set that still reads at 0.7 of
+  // its rate.
   double ours = 4 * l2 * m.units, l3_rate = m.levels.back().bandwidth.value;
-  for (double each = 8 * l2; each * m.units <= l3 && each <= static_cast<double>(buffers[0].size() * sizeof(float)); each *= 2) {
+  for (double each = 8 * l2;
+       each * m.units <= l3 && each <= static_cast<double>(buffers[0].size() * sizeof(float));
+       each *= 2) {
     if (read_rate(m.units, buffers, static_cast<size_t>(each), slice) < 0.7 * l3_rate) break;
     ours = each * m.units;
   }
-  if (ours < l3) m.levels.back().capacity = {ours, "B", "measured: the largest working set read at its rate (sysfs: " + mb(l3) + ")"};
+  if (ours < l3)
+    m.levels.back().capacity = {
+        ours, "B", "measured: the largest working set read at its rate (sysfs: " + mb(l3) + ")"};
   add("l2", l2 / 2, l2, true, "");
   add("l1", l1 / 2, l1, true, "");
-  m.levels.push_back({"register", {3 * 4 * fma / 2, "B/s", "three 4-byte operands an FMA"},
-                      {32 * 64, "B", "32 vector registers of 64 bytes"}, true});
+  m.levels.push_back({"register",
+                      {3 * 4 * fma / 2, "B/s", "three 4-byte operands an FMA"},
+                      {32 * 64, "B", "32 vector registers of 64 bytes"},
+                      true});
   m.registers_per_unit = {l1, "B", "a block's tile values live in the first-level cache"};
   m.shared_per_unit = {l2, "B", "a block's scratch lives in the second-level cache"};
   double hand = handover_seconds();
-  m.barrier_latency = {hand, "s", "measured: hand-over between two threads and back (at most 20 us)"};
-  m.launch_latency = {10 * hand, "s", "derived: ten hand-overs to start and join the threads of a kernel"};
+  m.barrier_latency = {hand, "s",
+                       "measured: hand-over between two threads and back (at most 20 us)"};
+  m.launch_latency = {10 * hand, "s",
+                      "derived: ten hand-overs to start and join the threads of a kernel"};
   m.memory_latency = {1e-7, "s", "nominal: 100 ns to memory"};
   m.sustained = {1, "1", "measured rates are sustained ones"};
   m.max_threads_per_unit = 1;

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#define NAUTILUS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "fp-contract=fast")))
+#define NAUTILUS_CLONES                                                        \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
+                 optimize("O3", "fp-contract=fast")))
 #else
 #define NAUTILUS_CLONES
 #endif
@@ -18,7 +20,8 @@ typedef int32_t I __attribute__((vector_size(64), aligned(4), may_alias));
 NAUTILUS_CLONES float fma_rounds(long rounds) {
   const V z{};
   V a0 = z, a1 = z + 1, a2 = z + 2, a3 = z + 3, a4 = z + 4, a5 = z + 5, a6 = z + 6, a7 = z + 7;
-  V a8 = z + 8, a9 = z + 9, b0 = z + 10, b1 = z + 11, b2 = z + 12, b3 = z + 13, b4 = z + 14, b5 = z + 15;
+  V a8 = z + 8, a9 = z + 9, b0 = z + 10, b1 = z + 11, b2 = z + 12, b3 = z + 13, b4 = z + 14,
+    b5 = z + 15;
   V m = V{} + 0.999f;
   float step = 1e-3f;
   for (long r = 0; r < rounds; ++r) {

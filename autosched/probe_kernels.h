@@ -1,11 +1,13 @@
-// Small measured loops for the CPU probe, compiled for several vector widths and chosen at run time.
+// Small measured loops for the CPU probe, compiled for several vector widths and chosen at run
+// time.
 #pragma once
 
 #include <cstddef>
 
 namespace nautilus::sched::probe {
 
-// Runs `rounds` rounds of 16 independent vector FMAs of 16 floats; returns a value that depends on all of them.
+// Runs `rounds` rounds of 16 independent vector FMAs of 16 floats; returns a value that depends on
+// all of them.
 float fma_rounds(long rounds);
 inline constexpr double kFmaFlopsPerRound = 2.0 * 16 * 16;
 

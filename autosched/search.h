@@ -12,23 +12,34 @@
 
 namespace nautilus::sched {
 
-enum class NodeState : uint8_t { Open, Expanded, Complete, Illegal, Unknown, OverCapacity, Dominated, Bounded,
-                                 Duplicate, Budget, Failed };
+enum class NodeState : uint8_t {
+  Open,
+  Expanded,
+  Complete,
+  Illegal,
+  Unknown,
+  OverCapacity,
+  Dominated,
+  Bounded,
+  Duplicate,
+  Budget,
+  Failed
+};
 std::string_view state_name(NodeState s);
 
 // A recorded node. Schedules are not stored: a node is replayed from the transforms on its path.
 struct SearchNode {
   int id = 0, parent = -1;
   std::vector<poly::TransformStep> steps;  // from the parent (one decision may be several steps)
-  std::string decision;                    // in words: "fuse row max and sum at j by rolling update"
+  std::string decision;  // in words: "fuse row max and sum at j by rolling update"
   NodeState state = NodeState::Open;
-  std::string reason;                      // why pruned, with numbers or the witness
+  std::string reason;  // why pruned, with numbers or the witness
   poly::VerdictKind verdict = poly::VerdictKind::Legal;
-  int duplicate_of = -1;                   // Duplicate: the node with the same canonical state
-  double seconds = 0, lower_bound = 0;     // predicted; 0 if none
+  int duplicate_of = -1;                // Duplicate: the node with the same canonical state
+  double seconds = 0, lower_bound = 0;  // predicted; 0 if none
   std::string limiter;
   std::vector<RooflinePoint> points;
-  Knobs knobs;                             // Complete nodes
+  Knobs knobs;  // Complete nodes
 };
 
 enum class StopReason : uint8_t { Exhausted, TimeBudget, NodeBudget, PlanBudget, Interrupted };
@@ -42,9 +53,9 @@ struct SearchOptions {
   uint64_t seed = 1;
   Strategy strategy = Strategy::BestFirst;
   int beam = 64;
-  double seconds = 10;         // budgets; 0: none
+  double seconds = 10;  // budgets; 0: none
   int max_nodes = 100'000;
-  int max_plans = 20'000;      // plans costed
+  int max_plans = 20'000;  // plans costed
   unsigned long isl_quota = poly::kDefaultQuota;
   int top = 10;
   std::string numerics = "reassociate";
@@ -58,17 +69,18 @@ struct SearchEvent {
 };
 struct SearchResult {
   std::vector<SearchNode> nodes;
-  std::vector<int> best;              // node ids, best first, structurally different
-  std::vector<int> pareto;            // time, shared memory, registers
+  std::vector<int> best;    // node ids, best first, structurally different
+  std::vector<int> pareto;  // time, shared memory, registers
   int plans_costed = 0, structures_verified = 0, duplicates = 0;
   double seconds = 0, first_plan_seconds = 0;
   StopReason stop_reason = StopReason::Exhausted;
 };
 using EventSink = std::function<void(const SearchEvent&)>;
 
-// `program`: with sizes bound. Every structurally distinct plan that is kept was verified by poly::verify.
-Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops,
-                              const EventSink& sink = {});
+// `program`: with sizes bound. Every structurally distinct plan that is kept was verified by
+// poly::verify.
+Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options,
+                              OpsProvider& ops, const EventSink& sink = {});
 // The plan of a node: replays the steps on its path.
 Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node);
 

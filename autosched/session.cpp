@@ -1,4 +1,5 @@
-// Session files: one JSON document. Nodes are arrays over a table of strings, so that 100,000 of them stay small.
+// Session files: one JSON document. Nodes are arrays over a table of strings, so that 100,000 of
+// them stay small.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,9 @@ class Strings {
   std::vector<std::string> all_;
 };
 
-json number(double v) { return std::isfinite(v) ? json(v) : json(std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf"); }
+json number(double v) {
+  return std::isfinite(v) ? json(v) : json(std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+}
 double number(const json& j) {
   if (j.is_number()) return j.get<double>();
   const std::string& s = j.get_ref<const std::string&>();
@@ -41,14 +44,16 @@ json node_to_json(const SearchNode& n, Strings& strings) {
     steps.push_back(strings.id(s.params));
   }
   for (const RooflinePoint& p : n.points)
-    points.push_back(json::array({strings.id(p.level), number(p.intensity), number(p.achieved), number(p.roof)}));
+    points.push_back(json::array(
+        {strings.id(p.level), number(p.intensity), number(p.achieved), number(p.roof)}));
   for (auto& [k, v] : n.knobs) {
     knobs.push_back(strings.id(k));
     knobs.push_back(v);
   }
-  return json::array({n.parent, static_cast<int>(n.state), static_cast<int>(n.verdict), strings.id(n.decision),
-                      strings.id(n.reason), n.duplicate_of, number(n.seconds), number(n.lower_bound),
-                      strings.id(n.limiter), std::move(steps), std::move(points), std::move(knobs)});
+  return json::array({n.parent, static_cast<int>(n.state), static_cast<int>(n.verdict),
+                      strings.id(n.decision), strings.id(n.reason), n.duplicate_of,
+                      number(n.seconds), number(n.lower_bound), strings.id(n.limiter),
+                      std::move(steps), std::move(points), std::move(knobs)});
 }
 
 // Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
@@ -57,9 +62,12 @@ SearchNode node_from_json(const json& j, int id, const std::vector<std::string>&
   n.id = id;
   n.parent = j.at(0).get<int>();
   int state = j.at(1).get<int>(), verdict = j.at(2).get<int>();
-  if (n.parent >= id || n.parent < -1) throw std::out_of_range("node " + std::to_string(id) + " has a bad parent");
-  if (state < 0 || state > static_cast<int>(NodeState::Failed)) throw std::out_of_range("unknown node state");
-  if (verdict < 0 || verdict > static_cast<int>(poly::VerdictKind::Unknown)) throw std::out_of_range("unknown verdict");
+  if (n.parent >= id || n.parent < -1)
+    throw std::out_of_range("node " + std::to_string(id) + " has a bad parent");
+  if (state < 0 || state > static_cast<int>(NodeState::Failed))
+    throw std::out_of_range("unknown node state");
+  if (verdict < 0 || verdict > static_cast<int>(poly::VerdictKind::Unknown))
+    throw std::out_of_range("unknown verdict");
   n.state = static_cast<NodeState>(state);
   n.verdict = static_cast<poly::VerdictKind>(verdict);
   auto text = [&](const json& k) -> const std::string& { return strings.at(k.get<size_t>()); };
@@ -70,18 +78,23 @@ SearchNode node_from_json(const json& j, int id, const std::vector<std::string>&
   n.lower_bound = number(j.at(7));
   n.limiter = text(j.at(8));
   const json& steps = j.at(9);
-  for (size_t k = 0; k + 1 < steps.size(); k += 2) n.steps.push_back({text(steps[k]), text(steps[k + 1])});
-  for (const json& p : j.at(10)) n.points.push_back({text(p.at(0)), number(p.at(1)), number(p.at(2)), number(p.at(3))});
+  for (size_t k = 0; k + 1 < steps.size(); k += 2)
+    n.steps.push_back({text(steps[k]), text(steps[k + 1])});
+  for (const json& p : j.at(10))
+    n.points.push_back({text(p.at(0)), number(p.at(1)), number(p.at(2)), number(p.at(3))});
   const json& knobs = j.at(11);
-  for (size_t k = 0; k + 1 < knobs.size(); k += 2) n.knobs[text(knobs[k])] = knobs[k + 1].get<int64_t>();
+  for (size_t k = 0; k + 1 < knobs.size(); k += 2)
+    n.knobs[text(knobs[k])] = knobs[k + 1].get<int64_t>();
   return n;
 }
 
 json options_to_json(const SearchOptions& o) {
-  return {{"sizes", o.sizes}, {"machine", machine_to_json(o.machine)}, {"seed", o.seed},
-          {"strategy", static_cast<int>(o.strategy)}, {"beam", o.beam}, {"seconds", o.seconds},
-          {"max_nodes", o.max_nodes}, {"max_plans", o.max_plans}, {"isl_quota", o.isl_quota},
-          {"top", o.top}, {"numerics", o.numerics}};
+  return {{"sizes", o.sizes},         {"machine", machine_to_json(o.machine)},
+          {"seed", o.seed},           {"strategy", static_cast<int>(o.strategy)},
+          {"beam", o.beam},           {"seconds", o.seconds},
+          {"max_nodes", o.max_nodes}, {"max_plans", o.max_plans},
+          {"isl_quota", o.isl_quota}, {"top", o.top},
+          {"numerics", o.numerics}};
 }
 
 Expected<SearchOptions> options_from_json(const json& j) {
@@ -92,7 +105,8 @@ Expected<SearchOptions> options_from_json(const json& j) {
   o.machine = *m;
   o.seed = j.at("seed").get<uint64_t>();
   int strategy = j.at("strategy").get<int>();
-  if (strategy < 0 || strategy > static_cast<int>(Strategy::Exhaustive)) throw std::out_of_range("unknown strategy");
+  if (strategy < 0 || strategy > static_cast<int>(Strategy::Exhaustive))
+    throw std::out_of_range("unknown strategy");
   o.strategy = static_cast<Strategy>(strategy);
   o.beam = j.at("beam").get<int>();
   o.seconds = j.at("seconds").get<double>();
@@ -105,7 +119,8 @@ Expected<SearchOptions> options_from_json(const json& j) {
 }
 
 Refusal damaged(const std::string& why) {
-  return Refusal{"open a session", "", why, "run the search again; sessions are only written whole"};
+  return Refusal{"open a session", "", why,
+                 "run the search again; sessions are only written whole"};
 }
 
 }  // namespace
@@ -117,26 +132,36 @@ json session_to_json(const Session& s) {
   json notes = json::object();
   for (auto& [id, text] : s.notes) notes[std::to_string(id)] = text;
   const SearchResult& r = s.result;
-  return {{"nautilus_session", kSessionVersion},
-          {"spec", {{"path", s.spec_path}, {"text", s.spec_text}, {"hash", s.spec_hash}, {"kernel", s.kernel}}},
-          {"program", s.program_naut},
-          {"options", options_to_json(s.options)},
-          {"result", {{"best", r.best}, {"pareto", r.pareto}, {"plans_costed", r.plans_costed},
-                      {"structures_verified", r.structures_verified}, {"duplicates", r.duplicates},
-                      {"seconds", r.seconds}, {"first_plan_seconds", r.first_plan_seconds},
-                      {"stop_reason", static_cast<int>(r.stop_reason)}}},
-          {"strings", strings.all()},
-          {"nodes", std::move(nodes)},
-          {"notes", std::move(notes)}};
+  return {
+      {"nautilus_session", kSessionVersion},
+      {"spec",
+       {{"path", s.spec_path}, {"text", s.spec_text}, {"hash", s.spec_hash}, {"kernel", s.kernel}}},
+      {"program", s.program_naut},
+      {"options", options_to_json(s.options)},
+      {"result",
+       {{"best", r.best},
+        {"pareto", r.pareto},
+        {"plans_costed", r.plans_costed},
+        {"structures_verified", r.structures_verified},
+        {"duplicates", r.duplicates},
+        {"seconds", r.seconds},
+        {"first_plan_seconds", r.first_plan_seconds},
+        {"stop_reason", static_cast<int>(r.stop_reason)}}},
+      {"strings", strings.all()},
+      {"nodes", std::move(nodes)},
+      {"notes", std::move(notes)}};
 }
 
 Expected<Session> session_from_json(const json& j) {
-  if (!j.is_object() || !j.contains("nautilus_session")) return damaged("not a Nautilus session file");
+  if (!j.is_object() || !j.contains("nautilus_session"))
+    return damaged("not a Nautilus session file");
   if (!j["nautilus_session"].is_number_integer()) return damaged("its version is not a number");
   int version = j["nautilus_session"].get<int>();
   if (version > kSessionVersion)
-    return Refusal{"open a session", "", "written by a newer version (format " + std::to_string(version) +
-                       ", this program reads up to " + std::to_string(kSessionVersion) + ")", "update Nautilus"};
+    return Refusal{"open a session", "",
+                   "written by a newer version (format " + std::to_string(version) +
+                       ", this program reads up to " + std::to_string(kSessionVersion) + ")",
+                   "update Nautilus"};
   try {
     Session s;
     const json& spec = j.at("spec");
@@ -157,7 +182,8 @@ Expected<Session> session_from_json(const json& j) {
     s.result.seconds = r.at("seconds").get<double>();
     s.result.first_plan_seconds = r.at("first_plan_seconds").get<double>();
     int stop = r.at("stop_reason").get<int>();
-    if (stop < 0 || stop > static_cast<int>(StopReason::Interrupted)) throw std::out_of_range("unknown stop reason");
+    if (stop < 0 || stop > static_cast<int>(StopReason::Interrupted))
+      throw std::out_of_range("unknown stop reason");
     s.result.stop_reason = static_cast<StopReason>(stop);
     std::vector<std::string> strings = j.at("strings").get<std::vector<std::string>>();
     const json& nodes = j.at("nodes");
@@ -192,7 +218,8 @@ Expected<Session> load_session(const std::string& path) {
 }
 
 std::optional<Refusal> save_session(const Session& s, const std::string& path) {
-  return write_file_atomically(path, session_to_json(s).dump(-1, ' ', false, json::error_handler_t::replace));
+  return write_file_atomically(
+      path, session_to_json(s).dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 }  // namespace nautilus::sched

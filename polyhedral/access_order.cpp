@@ -18,7 +18,8 @@ std::vector<const Statement*> writers(const Program& p, const std::string& tenso
 }
 
 OriginalOrder::OriginalOrder(const Program& p) : context_(p.context) {
-  for (const isl::map& m : maps_of(p.original.map().intersect_domain(p.domain()))) time_.emplace(tuple_name_in(m), m);
+  for (const isl::map& m : maps_of(p.original.map().intersect_domain(p.domain())))
+    time_.emplace(tuple_name_in(m), m);
   // A statement without instances has no place in the order; give it an empty one.
   for (const Statement& s : p.statements) {
     if (time_.count(s.name)) continue;
@@ -31,7 +32,9 @@ OriginalOrder::OriginalOrder(const Program& p) : context_(p.context) {
   }
 }
 
-const isl::map& OriginalOrder::time(const std::string& statement) const { return time_.at(statement); }
+const isl::map& OriginalOrder::time(const std::string& statement) const {
+  return time_.at(statement);
+}
 
 isl::map OriginalOrder::before(const std::string& first, const std::string& second) const {
   return lex_before(time(first), time(second));

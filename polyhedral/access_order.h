@@ -1,4 +1,5 @@
-// Accesses and the original order of a program as relations: shared by dependences, validation and demand.
+// Accesses and the original order of a program as relations: shared by dependences, validation and
+// demand.
 #pragma once
 
 #include <map>
@@ -24,8 +25,10 @@ class OriginalOrder {
   explicit OriginalOrder(const Program& p);
   // { S[..] -> [t0, t1, ..] }, all of one length.
   const isl::map& time(const std::string& statement) const;
-  isl::map before(const std::string& first, const std::string& second) const;  // { a -> b : a before b }
-  isl::map together(const std::string& first, const std::string& second) const;  // { a -> b : same time }
+  isl::map before(const std::string& first,
+                  const std::string& second) const;  // { a -> b : a before b }
+  isl::map together(const std::string& first,
+                    const std::string& second) const;  // { a -> b : same time }
 
  private:
   ContextPtr context_;

@@ -16,7 +16,8 @@ Context::Context() : ctx_(isl_ctx_alloc()) {
   isl_options_set_on_error(ctx_.get(), ISL_ON_ERROR_CONTINUE);
 }
 
-// Frees the context; if objects of it are still alive isl keeps it (a leak, never a dangling pointer).
+// Frees the context; if objects of it are still alive isl keeps it (a leak, never a dangling
+// pointer).
 Context::~Context() {
   isl_ctx_set_max_operations(ctx_.get(), 0);
   isl_ctx_free(ctx_.get());
@@ -25,7 +26,8 @@ Context::~Context() {
 QuotaGuard::QuotaGuard(isl::ctx ctx, unsigned long max_operations)
     : ctx_(ctx), previous_(isl_ctx_get_max_operations(ctx.get())) {
   const unsigned long limit =
-      previous_ == 0 ? max_operations : std::min(previous_, max_operations == 0 ? previous_ : max_operations);
+      previous_ == 0 ? max_operations
+                     : std::min(previous_, max_operations == 0 ? previous_ : max_operations);
   isl_ctx_reset_error(ctx_.get());
   isl_ctx_reset_operations(ctx_.get());
   isl_ctx_set_max_operations(ctx_.get(), limit);
@@ -70,7 +72,8 @@ std::vector<isl::set> sets_of(const isl::union_set& u) {
   std::vector<isl::set> all;
   u.foreach_set([&](isl::set s) { all.push_back(s); });
   return sorted(all, [](const isl::set& s) {
-    return tuple_name(s) + "/" + std::to_string(1000 + n_dim(s)) + (tuple_name(s).empty() ? isl_text(s) : "");
+    return tuple_name(s) + "/" + std::to_string(1000 + n_dim(s)) +
+           (tuple_name(s).empty() ? isl_text(s) : "");
   });
 }
 
@@ -79,8 +82,8 @@ std::vector<isl::map> maps_of(const isl::union_map& u) {
   u.foreach_map([&](isl::map m) { all.push_back(m); });
   return sorted(all, [](const isl::map& m) {
     const std::string in = tuple_name_in(m), out = tuple_name_out(m);
-    return in + ">" + out + "/" + std::to_string(1000 + n_in(m)) + "/" + std::to_string(1000 + n_out(m)) +
-           (in.empty() || out.empty() ? isl_text(m) : "");
+    return in + ">" + out + "/" + std::to_string(1000 + n_in(m)) + "/" +
+           std::to_string(1000 + n_out(m)) + (in.empty() || out.empty() ? isl_text(m) : "");
   });
 }
 

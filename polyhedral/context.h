@@ -48,15 +48,15 @@ class QuotaGuard {
   isl::ctx ctx_;
   unsigned long previous_;
 };
-// Both constructor and destructor of QuotaGuard restart isl's operation counter and clear its last error,
-// so a failure under one quota never poisons what follows. An inner limit never exceeds the outer one.
+// Both constructor and destructor of QuotaGuard restart isl's operation counter and clear its last
+// error, so a failure under one quota never poisons what follows. An inner limit never exceeds the
+// outer one.
 inline constexpr unsigned long kDefaultQuota = 20'000'000;
 
 // Runs fn under a quota; isl failures come back as a Refusal whose why says "ran out of isl
 // operations (N)" or isl's own message.
 template <class Fn>
-auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn)
-    -> Expected<decltype(fn())>;
+auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn) -> Expected<decltype(fn())>;
 
 // Sizes bound to parameters: {"N": 4096}.
 using Sizes = std::map<std::string, int64_t>;
@@ -80,22 +80,23 @@ std::string tuple_name(const isl::set& s);
 std::string tuple_name_in(const isl::map& m);
 std::string tuple_name_out(const isl::map& m);
 isl::set set_tuple_name(const isl::set& s, const std::string& name);
-std::vector<std::string> dim_names(const isl::set& s);      // unnamed dims become "i<k>"
+std::vector<std::string> dim_names(const isl::set& s);  // unnamed dims become "i<k>"
 std::vector<std::string> param_names(const isl::set& s);
 isl::set set_dim_names(const isl::set& s, const std::vector<std::string>& names);
-isl::set project_out(const isl::set& s, unsigned first, unsigned n);  // keeps the tuple name
+isl::set project_out(const isl::set& s, unsigned first, unsigned n);       // keeps the tuple name
 isl::set keep_dims(const isl::set& s, const std::vector<unsigned>& dims);  // in this order
 isl::map project_out_in(const isl::map& m, unsigned first, unsigned n);
 isl::map project_out_out(const isl::map& m, unsigned first, unsigned n);
 isl::set fix_dim(const isl::set& s, unsigned dim, int64_t value);
-isl::set fix_params(const isl::set& s, const Sizes& sizes);      // intersects with p = value
+isl::set fix_params(const isl::set& s, const Sizes& sizes);         // intersects with p = value
 isl::set substitute_params(const isl::set& s, const Sizes& sizes);  // and projects them out
 isl::map substitute_params(const isl::map& m, const Sizes& sizes);
-isl::aff substitute_params(const isl::aff& a, const Sizes& sizes);      // exact, keeps divisions
-isl::pw_aff substitute_params(const isl::pw_aff& a, const Sizes& sizes);  // over parameters only (extents)
+isl::aff substitute_params(const isl::aff& a, const Sizes& sizes);  // exact, keeps divisions
+isl::pw_aff substitute_params(const isl::pw_aff& a,
+                              const Sizes& sizes);  // over parameters only (extents)
 isl::set insert_dims(const isl::set& s, unsigned pos, unsigned n);
-// The parameters in this order (those named here that are missing are added). isl's pullback of affine
-// functions needs operands whose parameters agree in order.
+// The parameters in this order (those named here that are missing are added). isl's pullback of
+// affine functions needs operands whose parameters agree in order.
 isl::set align_params(const isl::set& s, const std::vector<std::string>& order);
 isl::map align_params(const isl::map& m, const std::vector<std::string>& order);
 isl::aff align_params(const isl::aff& a, const std::vector<std::string>& order);
@@ -146,9 +147,9 @@ struct LinearAff {
 LinearAff linear_form(const isl::aff& a);
 
 // --- schedules -------------------------------------------------------------------------------
-// The same tree with its domain and every filter mapped by `sets` and every band by `bands`; filters that
-// become empty are dropped with what is below them. Throws isl::exception for node kinds other than
-// domain, band, sequence, set, filter, mark, context, leaf.
+// The same tree with its domain and every filter mapped by `sets` and every band by `bands`;
+// filters that become empty are dropped with what is below them. Throws isl::exception for node
+// kinds other than domain, band, sequence, set, filter, mark, context, leaf.
 isl::schedule map_schedule(
     const isl::schedule& s, const std::function<isl::union_set(const isl::union_set&)>& sets,
     const std::function<isl::multi_union_pw_aff(const isl::multi_union_pw_aff&)>& bands);
@@ -159,17 +160,15 @@ isl::schedule intersect_domain(const isl::schedule& s, const isl::union_set& dom
 isl::schedule substitute_params(const isl::schedule& s, const Sizes& sizes);
 
 template <class Fn>
-auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn)
-    -> Expected<decltype(fn())> {
+auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn) -> Expected<decltype(fn())> {
   QuotaGuard guard(ctx, max_operations);
   try {
     return fn();
   } catch (const isl::exception& e) {
     Refusal r;
     r.asked = "isl computation";
-    r.why = guard.exhausted()
-                ? "ran out of isl operations (" + std::to_string(max_operations) + ")"
-                : std::string(e.what());
+    r.why = guard.exhausted() ? "ran out of isl operations (" + std::to_string(max_operations) + ")"
+                              : std::string(e.what());
     return r;
   } catch (const std::range_error& e) {
     Refusal r;

@@ -12,7 +12,8 @@ using detail::take;
 
 isl::ast_node annotate(const isl::ast_node& n, const std::string& text) {
   isl::ctx ctx = n.ctx();
-  return take(ctx, isl_ast_node_set_annotation(n.copy(), isl_id_alloc(ctx.get(), text.c_str(), nullptr)));
+  return take(
+      ctx, isl_ast_node_set_annotation(n.copy(), isl_id_alloc(ctx.get(), text.c_str(), nullptr)));
 }
 
 std::string annotation(const isl::ast_node& n) {
@@ -50,7 +51,8 @@ isl::set dims_to_params(const isl::set& s, const std::vector<std::string>& names
   r = isl_set_move_dims(r, isl_dim_param, static_cast<unsigned>(n_params), isl_dim_set, 0,
                         static_cast<unsigned>(names.size()));
   for (size_t k = 0; k < names.size(); ++k)
-    r = isl_set_set_dim_name(r, isl_dim_param, static_cast<unsigned>(n_params) + static_cast<unsigned>(k),
+    r = isl_set_set_dim_name(r, isl_dim_param,
+                             static_cast<unsigned>(n_params) + static_cast<unsigned>(k),
                              names[k].c_str());
   isl::set out = take(ctx, r);
   return tuple.empty() ? out : set_tuple_name(out, tuple);
@@ -67,7 +69,8 @@ isl::pw_aff dim_bound(const isl::set& s, unsigned dim, bool largest) {
 
 isl::aff dim_aff(const isl::space& set_space, unsigned dim) {
   isl::ctx ctx = set_space.ctx();
-  return take(ctx, isl_aff_var_on_domain(isl_local_space_from_space(set_space.copy()), isl_dim_set, dim));
+  return take(
+      ctx, isl_aff_var_on_domain(isl_local_space_from_space(set_space.copy()), isl_dim_set, dim));
 }
 
 isl::aff constant_aff(const isl::space& set_space, int64_t c) {

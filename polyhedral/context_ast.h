@@ -8,7 +8,8 @@
 
 namespace nautilus::poly {
 
-// Attaches a text to an AST node (kept when isl wraps the node in loops), and reads it back ("" if none).
+// Attaches a text to an AST node (kept when isl wraps the node in loops), and reads it back ("" if
+// none).
 isl::ast_node annotate(const isl::ast_node& n, const std::string& text);
 std::string annotation(const isl::ast_node& n);
 

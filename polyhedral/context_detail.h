@@ -1,4 +1,5 @@
-// Helpers shared by context*.cpp only: raw isl results into RAII objects, with isl's error as exception.
+// Helpers shared by context*.cpp only: raw isl results into RAII objects, with isl's error as
+// exception.
 #pragma once
 
 #include <isl/cpp.h>

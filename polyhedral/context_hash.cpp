@@ -21,10 +21,12 @@ namespace {
 
 uint64_t hash_val(const isl::val& v, bool ignore_denominator) {
   const uint64_t num = static_cast<uint64_t>(v.num_si());
-  return ignore_denominator ? hash_combine(num, 1) : hash_combine(num, static_cast<uint64_t>(v.den_si()));
+  return ignore_denominator ? hash_combine(num, 1)
+                            : hash_combine(num, static_cast<uint64_t>(v.den_si()));
 }
 
-// Terms with a non-zero coefficient, added up so that the order of parameters and divisions is irrelevant.
+// Terms with a non-zero coefficient, added up so that the order of parameters and divisions is
+// irrelevant.
 uint64_t hash_terms(const isl::aff& a, bool ignore_denominators) {
   isl_aff* raw = a.get();
   uint64_t h = 0;
@@ -34,7 +36,8 @@ uint64_t hash_terms(const isl::aff& a, bool ignore_denominators) {
   };
   const int dims = isl_aff_dim(raw, isl_dim_in), params = isl_aff_dim(raw, isl_dim_param),
             divs = isl_aff_dim(raw, isl_dim_div);
-  for (int k = 0; k < dims; ++k) add(isl_dim_in, k, [&] { return 1000 + static_cast<uint64_t>(k); });
+  for (int k = 0; k < dims; ++k)
+    add(isl_dim_in, k, [&] { return 1000 + static_cast<uint64_t>(k); });
   for (int k = 0; k < params; ++k)
     add(isl_dim_param, k, [&] {
       const char* name = isl_aff_get_dim_name(raw, isl_dim_param, k);
@@ -42,7 +45,8 @@ uint64_t hash_terms(const isl::aff& a, bool ignore_denominators) {
     });
   for (int k = 0; k < divs; ++k)
     add(isl_dim_div, k, [&] {
-      return hash_combine(77, hash_terms(isl::manage(isl_aff_get_div(raw, k)), ignore_denominators));
+      return hash_combine(77,
+                          hash_terms(isl::manage(isl_aff_get_div(raw, k)), ignore_denominators));
     });
   return hash_combine(h, hash_val(isl::manage(isl_aff_get_constant_val(raw)), ignore_denominators));
 }

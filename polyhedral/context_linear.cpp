@@ -22,7 +22,8 @@ struct Columns {
 };
 
 // Rows of a constraint matrix whose columns are dims, params, divs, constant.
-void read_rows(isl::ctx ctx, isl_mat* raw, const Columns& c, bool equality, std::vector<LinearConstraint>& out) {
+void read_rows(isl::ctx ctx, isl_mat* raw, const Columns& c, bool equality,
+               std::vector<LinearConstraint>& out) {
   Mat mat(raw);
   if (!mat) isl::exception::throw_last_error(ctx);
   auto at = [&](int row, unsigned col) {
@@ -51,7 +52,8 @@ Coefficients coefficients(const isl::aff& a, unsigned n_divs) {
   auto scaled = [&](isl_val* v) { return to_int(take(ctx, v).mul(den)); };
   Coefficients c;
   c.denominator = to_int(den);
-  const isl_size dims = isl_aff_dim(a.get(), isl_dim_in), params = isl_aff_dim(a.get(), isl_dim_param),
+  const isl_size dims = isl_aff_dim(a.get(), isl_dim_in),
+                 params = isl_aff_dim(a.get(), isl_dim_param),
                  divs = isl_aff_dim(a.get(), isl_dim_div);
   detail::check(ctx, dims >= 0 && params >= 0 && divs >= 0);
   for (int i = 0; i < dims; ++i)
@@ -65,7 +67,8 @@ Coefficients coefficients(const isl::aff& a, unsigned n_divs) {
   return c;
 }
 
-// floor(num/den) as LinearDiv, from isl's rational aff num/den. Coefficients refer to n_divs columns.
+// floor(num/den) as LinearDiv, from isl's rational aff num/den. Coefficients refer to n_divs
+// columns.
 LinearDiv div_of(const isl::aff& a, unsigned n_divs) {
   const Coefficients c = coefficients(a, n_divs);
   return {c.dims, c.params, c.divs, c.constant, c.denominator, true};
@@ -81,10 +84,12 @@ LinearSet read_basic_set(const isl::basic_set& b) {
   const Columns c{count(isl_dim_set), count(isl_dim_param), count(isl_dim_div)};
   LinearSet out;
   read_rows(ctx,
-            isl_basic_set_equalities_matrix(b.get(), isl_dim_set, isl_dim_param, isl_dim_div, isl_dim_cst), c,
-            true, out.constraints);
+            isl_basic_set_equalities_matrix(b.get(), isl_dim_set, isl_dim_param, isl_dim_div,
+                                            isl_dim_cst),
+            c, true, out.constraints);
   read_rows(ctx,
-            isl_basic_set_inequalities_matrix(b.get(), isl_dim_set, isl_dim_param, isl_dim_div, isl_dim_cst),
+            isl_basic_set_inequalities_matrix(b.get(), isl_dim_set, isl_dim_param, isl_dim_div,
+                                              isl_dim_cst),
             c, false, out.constraints);
   for (unsigned k = 0; k < c.divs; ++k) {
     isl_aff* raw = isl_basic_set_get_div(b.get(), static_cast<int>(k));
@@ -122,7 +127,8 @@ LinearAff linear_form(const isl::aff& a) {
   out.constant = c.constant;
   out.denominator = c.denominator;
   for (int k = 0; k < n; ++k)
-    out.div_defs.push_back(div_of(take(ctx, isl_aff_get_div(a.get(), k)), static_cast<unsigned>(n)));
+    out.div_defs.push_back(
+        div_of(take(ctx, isl_aff_get_div(a.get(), k)), static_cast<unsigned>(n)));
   return out;
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 // A parameter space with these names in this order.
 isl::space space_of(isl::ctx ctx, const std::vector<std::string>& order) {
-  isl::space space = take(ctx, isl_space_params_alloc(ctx.get(), static_cast<unsigned>(order.size())));
+  isl::space space =
+      take(ctx, isl_space_params_alloc(ctx.get(), static_cast<unsigned>(order.size())));
   for (unsigned k = 0; k < order.size(); ++k)
     space = take(ctx, isl_space_set_dim_name(space.release(), isl_dim_param, k, order[k].c_str()));
   return space;

@@ -38,7 +38,8 @@ isl::map same_time(const isl::map& a, const isl::map& b) { return a.apply_range(
 
 namespace {
 
-// An extreme value of one dim over a set; nothing if the set is empty or unbounded in that direction.
+// An extreme value of one dim over a set; nothing if the set is empty or unbounded in that
+// direction.
 std::optional<int64_t> finite(const isl::val& v) {
   if (!v.is_int()) return std::nullopt;
   return to_int(v);
@@ -79,8 +80,8 @@ std::optional<Point> lexmin_point(const isl::set& s) {
   const unsigned n = static_cast<unsigned>(param_names(s).size());
   isl::set flat = s;
   if (n > 0)
-    flat = take(ctx, isl_set_move_dims(take(ctx, isl_set_reset_tuple_id(s.copy())).release(), isl_dim_set, 0,
-                                       isl_dim_param, 0, n));
+    flat = take(ctx, isl_set_move_dims(take(ctx, isl_set_reset_tuple_id(s.copy())).release(),
+                                       isl_dim_set, 0, isl_dim_param, 0, n));
   try {
     const Point all = point_of(flat, flat.lexmin().sample_point());
     Point out;

@@ -25,11 +25,13 @@ struct Rebuild {
       return below(at.insert_filter(f).child(0), from.child(0)).parent();
     }
     if (from.isa<isl::schedule_node_mark>())
-      return below(at.insert_mark(take(at.ctx(), isl_schedule_node_mark_get_id(from.get()))).child(0),
-                   from.child(0))
+      return below(
+                 at.insert_mark(take(at.ctx(), isl_schedule_node_mark_get_id(from.get()))).child(0),
+                 from.child(0))
           .parent();
     if (from.isa<isl::schedule_node_context>()) return below(at, from.child(0));
-    isl::exception::throw_invalid("schedule node of a kind that cannot be copied", __FILE__, __LINE__);
+    isl::exception::throw_invalid("schedule node of a kind that cannot be copied", __FILE__,
+                                  __LINE__);
     return at;
   }
 
@@ -38,7 +40,8 @@ struct Rebuild {
     isl::schedule_node node = at.insert_partial_schedule(partial);
     auto made = node.as<isl::schedule_node_band>().set_permutable(from.permutable());
     for (unsigned k = 0; k < from.n_member(); ++k)
-      made = made.member_set_coincident(static_cast<int>(k), from.member_get_coincident(static_cast<int>(k)));
+      made = made.member_set_coincident(static_cast<int>(k),
+                                        from.member_get_coincident(static_cast<int>(k)));
     return below(made.child(0), from.child(0)).parent();
   }
 
@@ -107,7 +110,7 @@ isl::union_pw_aff substitute_union(const isl::union_pw_aff& u, const Sizes& size
   isl::ctx ctx = u.ctx();
   isl::union_pw_aff out = take(ctx, isl_union_pw_aff_empty_ctx(ctx.get()));
   isl::pw_aff_list pieces = take(ctx, isl_union_pw_aff_get_pw_aff_list(u.get()));
-  pieces.foreach([&](isl::pw_aff pa) {
+  pieces.foreach ([&](isl::pw_aff pa) {
     isl::pw_multi_aff(pa).foreach_piece([&](isl::set domain, isl::multi_aff ma) {
       isl::set d = substitute_params(domain, sizes);
       if (!d.is_empty())

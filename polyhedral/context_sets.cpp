@@ -22,7 +22,8 @@ std::string text_or_empty(const char* s) { return s ? s : ""; }
 isl::set with_names(isl::set s, const std::vector<std::string>& names) {
   isl::ctx ctx = s.ctx();
   for (unsigned k = 0; k < names.size(); ++k)
-    if (!names[k].empty()) s = take(ctx, isl_set_set_dim_name(s.release(), isl_dim_set, k, names[k].c_str()));
+    if (!names[k].empty())
+      s = take(ctx, isl_set_set_dim_name(s.release(), isl_dim_set, k, names[k].c_str()));
   return s;
 }
 
@@ -54,7 +55,9 @@ unsigned n_in(const isl::map& m) { return size_of(m.ctx(), isl_map_dim(m.get(), 
 unsigned n_out(const isl::map& m) { return size_of(m.ctx(), isl_map_dim(m.get(), isl_dim_out)); }
 
 std::string tuple_name(const isl::set& s) {
-  return isl_set_has_tuple_id(s.get()) == isl_bool_true ? text_or_empty(isl_set_get_tuple_name(s.get())) : "";
+  return isl_set_has_tuple_id(s.get()) == isl_bool_true
+             ? text_or_empty(isl_set_get_tuple_name(s.get()))
+             : "";
 }
 std::string tuple_name_in(const isl::map& m) {
   return isl_map_has_tuple_id(m.get(), isl_dim_in) == isl_bool_true
@@ -131,7 +134,8 @@ isl::set insert_dims(const isl::set& s, unsigned pos, unsigned n) {
 }
 
 isl::set fix_dim(const isl::set& s, unsigned dim, int64_t value) {
-  return take(s.ctx(), isl_set_fix_val(s.copy(), isl_dim_set, dim, isl::val(s.ctx(), value).release()));
+  return take(s.ctx(),
+              isl_set_fix_val(s.copy(), isl_dim_set, dim, isl::val(s.ctx(), value).release()));
 }
 
 namespace {
@@ -141,7 +145,8 @@ isl::set parameter_point(isl::ctx ctx, const Sizes& sizes) {
   isl::set out = isl::space::unit(ctx).universe_set();
   for (const auto& [name, value] : sizes) {
     isl::set one = isl::space::unit(ctx).add_param(name).universe_set();
-    one = take(ctx, isl_set_fix_val(one.release(), isl_dim_param, 0, isl::val(ctx, value).release()));
+    one =
+        take(ctx, isl_set_fix_val(one.release(), isl_dim_param, 0, isl::val(ctx, value).release()));
     out = out.intersect(one);
   }
   return out;
@@ -159,7 +164,8 @@ isl::set substitute_params(const isl::set& s, const Sizes& sizes) {
   for (const auto& [name, value] : sizes) {
     const int at = isl_set_find_dim_by_name(out.get(), isl_dim_param, name.c_str());
     if (at < 0) continue;
-    out = take(ctx, isl_set_fix_val(out.release(), isl_dim_param, at, isl::val(ctx, value).release()));
+    out = take(ctx,
+               isl_set_fix_val(out.release(), isl_dim_param, at, isl::val(ctx, value).release()));
     out = take(ctx, isl_set_project_out(out.release(), isl_dim_param, at, 1));
   }
   return out;
@@ -171,13 +177,15 @@ isl::map substitute_params(const isl::map& m, const Sizes& sizes) {
   for (const auto& [name, value] : sizes) {
     const int at = isl_map_find_dim_by_name(out.get(), isl_dim_param, name.c_str());
     if (at < 0) continue;
-    out = take(ctx, isl_map_fix_val(out.release(), isl_dim_param, at, isl::val(ctx, value).release()));
+    out = take(ctx,
+               isl_map_fix_val(out.release(), isl_dim_param, at, isl::val(ctx, value).release()));
     out = take(ctx, isl_map_project_out(out.release(), isl_dim_param, at, 1));
   }
   return out;
 }
 
-// Turns each parameter into a trailing domain dimension and pulls back along { S[x] -> [x, value] }.
+// Turns each parameter into a trailing domain dimension and pulls back along { S[x] -> [x, value]
+// }.
 isl::aff substitute_params(const isl::aff& a, const Sizes& sizes) {
   isl::ctx ctx = a.ctx();
   isl::aff out = a;
@@ -187,16 +195,20 @@ isl::aff substitute_params(const isl::aff& a, const Sizes& sizes) {
     const isl_size n = isl_aff_dim(out.get(), isl_dim_in);
     detail::check(ctx, n >= 0);
     isl_space* raw = isl_aff_get_domain_space(out.get());
-    const isl::space x = take(ctx, isl_space_drop_dims(raw, isl_dim_param, static_cast<unsigned>(at), 1));
-    out = take(ctx, isl_aff_move_dims(out.release(), isl_dim_in, static_cast<unsigned>(n), isl_dim_param,
-                                      static_cast<unsigned>(at), 1));
+    const isl::space x =
+        take(ctx, isl_space_drop_dims(raw, isl_dim_param, static_cast<unsigned>(at), 1));
+    out = take(ctx, isl_aff_move_dims(out.release(), isl_dim_in, static_cast<unsigned>(n),
+                                      isl_dim_param, static_cast<unsigned>(at), 1));
     const isl::space wide = take(ctx, isl_aff_get_domain_space(out.get()));
     isl_local_space* local = isl_local_space_from_space(x.copy());
-    isl::multi_aff lift = isl::multi_aff::zero(take(ctx, isl_space_map_from_domain_and_range(x.copy(), wide.copy())));
+    isl::multi_aff lift =
+        isl::multi_aff::zero(take(ctx, isl_space_map_from_domain_and_range(x.copy(), wide.copy())));
     for (int k = 0; k < n; ++k)
-      lift = lift.set_at(k, take(ctx, isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set,
-                                                            static_cast<unsigned>(k))));
-    lift = lift.set_at(static_cast<int>(n), take(ctx, isl_aff_val_on_domain(local, isl::val(ctx, value).release())));
+      lift =
+          lift.set_at(k, take(ctx, isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set,
+                                                         static_cast<unsigned>(k))));
+    lift = lift.set_at(static_cast<int>(n),
+                       take(ctx, isl_aff_val_on_domain(local, isl::val(ctx, value).release())));
     out = out.pullback(lift);
   }
   return out;

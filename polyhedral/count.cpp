@@ -1,5 +1,6 @@
-// Exact counting of integer points by variable elimination: independent groups are multiplied, a chosen variable
-// of a coupled group is enumerated, and the last variable of every group is counted in closed form.
+// Exact counting of integer points by variable elimination: independent groups are multiplied, a
+// chosen variable of a coupled group is enumerated, and the last variable of every group is counted
+// in closed form.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -37,7 +38,8 @@ bool constant_row(const Row& r) {
   return std::all_of(r.coef.begin(), r.coef.end(), [](int64_t c) { return c == 0; });
 }
 
-// Divides by the gcd of the coefficients; an inequality's constant is rounded inwards. False: no integer solution.
+// Divides by the gcd of the coefficients; an inequality's constant is rounded inwards. False: no
+// integer solution.
 bool normalize(Row& r) {
   int64_t g = 0;
   for (int64_t c : r.coef) g = std::gcd(g, c);
@@ -72,25 +74,31 @@ Row cancel(const Row& a, const Row& b, int v) {
   Row r;
   r.coef.resize(a.coef.size());
   for (size_t i = 0; i < r.coef.size(); ++i)
-    r.coef[i] = narrow(static_cast<__int128>(a.coef[i]) * ma + static_cast<__int128>(b.coef[i]) * mb);
-  r.constant = narrow(static_cast<__int128>(a.constant) * ma + static_cast<__int128>(b.constant) * mb);
+    r.coef[i] =
+        narrow(static_cast<__int128>(a.coef[i]) * ma + static_cast<__int128>(b.coef[i]) * mb);
+  r.constant =
+      narrow(static_cast<__int128>(a.constant) * ma + static_cast<__int128>(b.constant) * mb);
   r.equality = a.equality && b.equality;
   return r;
 }
 
-// Projects variable v out over the rationals (Fourier-Motzkin): a superset of the integer projection.
+// Projects variable v out over the rationals (Fourier-Motzkin): a superset of the integer
+// projection.
 bool eliminate(std::vector<Row>& rows, int v) {
   std::vector<Row> keep, lower, upper;
   const Row* eq = nullptr;
   for (const Row& r : rows)
-    if (r.equality && involves(r, v) && (!eq || std::abs(r.coef[v]) < std::abs(eq->coef[v]))) eq = &r;
+    if (r.equality && involves(r, v) && (!eq || std::abs(r.coef[v]) < std::abs(eq->coef[v])))
+      eq = &r;
   if (eq) {
     for (const Row& r : rows)
       if (&r != eq) keep.push_back(involves(r, v) ? cancel(r, *eq, v) : r);
   } else {
     for (const Row& r : rows) {
-      if (!involves(r, v)) keep.push_back(r);
-      else (r.coef[v] > 0 ? lower : upper).push_back(r);
+      if (!involves(r, v))
+        keep.push_back(r);
+      else
+        (r.coef[v] > 0 ? lower : upper).push_back(r);
     }
     for (const Row& l : lower)
       for (const Row& u : upper) keep.push_back(cancel(l, u, v));
@@ -99,8 +107,8 @@ bool eliminate(std::vector<Row>& rows, int v) {
   return tidy(rows);
 }
 
-// The order of elimination: `var` is enumerated (or, without children, counted in closed form) given its ancestors;
-// `rows` bound it; children are independent of each other once var is fixed.
+// The order of elimination: `var` is enumerated (or, without children, counted in closed form)
+// given its ancestors; `rows` bound it; children are independent of each other once var is fixed.
 struct Tree {
   int var = -1;
   bool exists = false;  // contributes min(1, count): an existential without explicit form
@@ -115,7 +123,11 @@ struct Interval {
 class Counter {
  public:
   Counter(std::vector<Row> rows, int n_vars, int n_counted, int64_t& budget)
-      : rows_(std::move(rows)), n_(n_vars), counted_(n_counted), budget_(budget), value_(n_vars, 0) {}
+      : rows_(std::move(rows)),
+        n_(n_vars),
+        counted_(n_counted),
+        budget_(budget),
+        value_(n_vars, 0) {}
 
   int64_t count() {
     if (!tidy(rows_)) return 0;
@@ -136,7 +148,8 @@ class Counter {
   }
 
  private:
-  // Removes variables that an equality with unit coefficient determines (integer-exact, so the count is kept).
+  // Removes variables that an equality with unit coefficient determines (integer-exact, so the
+  // count is kept).
   bool substitute_equalities(std::vector<bool>& gone) {
     for (bool again = true; again;) {
       again = false;
@@ -161,16 +174,21 @@ class Counter {
   }
 
   // Variables connected through rows.
-  static std::vector<std::vector<int>> components(const std::vector<int>& vars, const std::vector<Row>& rows) {
+  static std::vector<std::vector<int>> components(const std::vector<int>& vars,
+                                                  const std::vector<Row>& rows) {
     std::map<int, int> group;
     for (int v : vars) group[v] = v;
-    std::function<int(int)> find = [&](int v) { return group[v] == v ? v : group[v] = find(group[v]); };
+    std::function<int(int)> find = [&](int v) {
+      return group[v] == v ? v : group[v] = find(group[v]);
+    };
     for (const Row& r : rows) {
       int first = -1;
       for (int v : vars) {
         if (!involves(r, v)) continue;
-        if (first < 0) first = v;
-        else group[find(v)] = find(first);
+        if (first < 0)
+          first = v;
+        else
+          group[find(v)] = find(first);
       }
     }
     std::map<int, std::vector<int>> by_root;
@@ -204,11 +222,15 @@ class Counter {
           }
           if (!known) continue;
           double c = static_cast<double>(r.coef[v]);  // c*v >= -rest_max
-          if (c > 0) b[v].first = std::max(b[v].first, -rest_max / c);
-          else b[v].second = std::min(b[v].second, -rest_max / c);
+          if (c > 0)
+            b[v].first = std::max(b[v].first, -rest_max / c);
+          else
+            b[v].second = std::min(b[v].second, -rest_max / c);
           if (r.equality) {  // and c*v <= -rest_min
-            if (c > 0) b[v].second = std::min(b[v].second, -rest_min / c);
-            else b[v].first = std::max(b[v].first, -rest_min / c);
+            if (c > 0)
+              b[v].second = std::min(b[v].second, -rest_min / c);
+            else
+              b[v].first = std::max(b[v].first, -rest_min / c);
           }
         }
     std::map<int, double> out;
@@ -217,7 +239,8 @@ class Counter {
   }
 
   // Estimated steps of the best tree over `vars`; `pick` gets the variable to enumerate first.
-  double plan(const std::vector<int>& vars, const std::vector<Row>& rows, const std::map<int, double>& range,
+  double plan(const std::vector<int>& vars, const std::vector<Row>& rows,
+              const std::map<int, double>& range,
               std::map<std::vector<int>, std::pair<double, int>>& memo, int depth) const {
     if (vars.size() == 1) return 1;
     if (auto it = memo.find(vars); it != memo.end()) return it->second.first;
@@ -243,7 +266,8 @@ class Counter {
     return best.first;
   }
 
-  bool build(const std::vector<int>& vars, const std::vector<Row>& rows, std::vector<Tree>& out) const {
+  bool build(const std::vector<int>& vars, const std::vector<Row>& rows,
+             std::vector<Tree>& out) const {
     std::map<std::vector<int>, std::pair<double, int>> memo;
     const auto range = ranges(vars, rows);
     for (const auto& c : components(vars, rows)) {
@@ -251,7 +275,8 @@ class Counter {
       Tree t;
       std::vector<Row> mine;
       for (const Row& r : rows)
-        if (std::any_of(c.begin(), c.end(), [&](int v) { return involves(r, v); })) mine.push_back(r);
+        if (std::any_of(c.begin(), c.end(), [&](int v) { return involves(r, v); }))
+          mine.push_back(r);
       if (!build_tree(c, mine, memo, t)) return false;
       out.push_back(std::move(t));
     }
@@ -269,11 +294,13 @@ class Counter {
       if (v != t.var) rest.push_back(v);
     std::vector<Row> all;
     for (const Row& r : rows)
-      if (std::none_of(rest.begin(), rest.end(), [&](int v) { return involves(r, v); })) all.push_back(r);
+      if (std::none_of(rest.begin(), rest.end(), [&](int v) { return involves(r, v); }))
+        all.push_back(r);
     for (const auto& sub : components(rest, rows)) {
       std::vector<Row> mine;
       for (const Row& r : rows)
-        if (std::any_of(sub.begin(), sub.end(), [&](int v) { return involves(r, v); })) mine.push_back(r);
+        if (std::any_of(sub.begin(), sub.end(), [&](int v) { return involves(r, v); }))
+          mine.push_back(r);
       Tree child;
       if (!build_tree(sub, mine, memo, child)) return false;
       all.insert(all.end(), mine.begin(), mine.end());
@@ -337,8 +364,8 @@ class Counter {
   std::vector<int64_t> value_;
 };
 
-// Rows of one piece over [dims, explicit divs, existentials]; explicit divs are determined by the dims, so counting
-// them along keeps the count.
+// Rows of one piece over [dims, explicit divs, existentials]; explicit divs are determined by the
+// dims, so counting them along keeps the count.
 int64_t count_piece(const LinearSet& piece, size_t n_dims, int64_t& budget) {
   const size_t n_divs = piece.divs.size();
   std::vector<int> position(n_divs);
@@ -354,7 +381,8 @@ int64_t count_piece(const LinearSet& piece, size_t n_dims, int64_t& budget) {
   for (size_t d = 0; d < n_divs; ++d)
     if (!explicit_form[d]) position[d] = static_cast<int>(next++);
   const size_t n = next;
-  auto row_of = [&](const std::vector<int64_t>& dims, const std::vector<int64_t>& divs, int64_t constant) {
+  auto row_of = [&](const std::vector<int64_t>& dims, const std::vector<int64_t>& divs,
+                    int64_t constant) {
     Row r;
     r.coef.assign(n, 0);
     for (size_t i = 0; i < dims.size(); ++i) r.coef[i] = dims[i];
@@ -395,7 +423,8 @@ Expected<int64_t> count_points(const isl::set& s, const Sizes& sizes, int64_t ma
   int64_t budget = max_steps;
   __int128 total = 0;
   try {
-    for (const LinearSet& piece : linear_form(bound)) total += count_piece(piece, names.size(), budget);
+    for (const LinearSet& piece : linear_form(bound))
+      total += count_piece(piece, names.size(), budget);
     return narrow(total);
   } catch (const Unbounded& u) {
     const size_t v = static_cast<size_t>(u.var);

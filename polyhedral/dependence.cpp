@@ -1,8 +1,8 @@
 // Dependences from access relations and the original order.
 //
-// Pairs of instances that touch one element are W^-1 o R (and so on), cut down to those that the original
-// order puts in this order. Where elements may be overwritten, flow is value-based: isl's dataflow keeps the
-// last writer.
+// Pairs of instances that touch one element are W^-1 o R (and so on), cut down to those that the
+// original order puts in this order. Where elements may be overwritten, flow is value-based: isl's
+// dataflow keeps the last writer.
 #include "polyhedral/dependence.h"
 
 #include <set>
@@ -24,8 +24,10 @@ class Analysis {
   explicit Analysis(const Program& p) : p_(p), order_(p) {
     for (const Tensor& t : p.tensors) {
       for (const Statement* s : writers(p, t.name))
-        writers_[t.name].push_back({s, restricted(p, *s, s->write), s->write.gathers.empty() && !s->guard && !s->reduction});
-      if (writers_[t.name].size() > 1 || (writers_[t.name].size() == 1 && rewritten(writers_[t.name][0])))
+        writers_[t.name].push_back({s, restricted(p, *s, s->write),
+                                    s->write.gathers.empty() && !s->guard && !s->reduction});
+      if (writers_[t.name].size() > 1 ||
+          (writers_[t.name].size() == 1 && rewritten(writers_[t.name][0])))
         several_.insert(t.name);
     }
   }
@@ -48,15 +50,17 @@ class Analysis {
     return !w.statement->reduction && (!w.definite || !w.access.is_injective());
   }
 
-  void add(DepKind kind, const Statement& source, const Statement& sink, const std::string& tensor, int read,
-           isl::map relation, bool approximate) {
+  void add(DepKind kind, const Statement& source, const Statement& sink, const std::string& tensor,
+           int read, isl::map relation, bool approximate) {
     relation = relation.coalesce();
     if (relation.is_empty()) return;
-    out_.all.push_back({kind, source.name, sink.name, tensor, read, align_params(relation, p_.params), approximate});
+    out_.all.push_back({kind, source.name, sink.name, tensor, read,
+                        align_params(relation, p_.params), approximate});
   }
 
   // { source -> sink : both touch one element, source first in the original order }
-  isl::map ordered(const Statement& a, const isl::map& access_a, const Statement& b, const isl::map& access_b) {
+  isl::map ordered(const Statement& a, const isl::map& access_a, const Statement& b,
+                   const isl::map& access_b) {
     return access_a.apply_range(access_b.reverse()).intersect(order_.before(a.name, b.name));
   }
 
@@ -69,16 +73,19 @@ class Analysis {
       last_writers(s, k, access, at->second);
     else
       for (const Writer& w : at->second)
-        add(DepKind::Flow, *w.statement, s, read.tensor, k, ordered(*w.statement, w.access, s, access),
+        add(DepKind::Flow, *w.statement, s, read.tensor, k,
+            ordered(*w.statement, w.access, s, access),
             !read.gathers.empty() || !w.statement->write.gathers.empty());
     for (const Writer& w : at->second)
-      add(DepKind::Anti, s, *w.statement, read.tensor, k, ordered(s, access, *w.statement, w.access),
+      add(DepKind::Anti, s, *w.statement, read.tensor, k,
+          ordered(s, access, *w.statement, w.access),
           !read.gathers.empty() || !w.statement->write.gathers.empty());
   }
 
-  // Value-based flow: among the writers, the last one before the read; indefinite writers do not hide
-  // earlier ones.
-  void last_writers(const Statement& s, int k, const isl::map& access, const std::vector<Writer>& from) {
+  // Value-based flow: among the writers, the last one before the read; indefinite writers do not
+  // hide earlier ones.
+  void last_writers(const Statement& s, int k, const isl::map& access,
+                    const std::vector<Writer>& from) {
     isl::union_map must = isl::union_map::empty(access.ctx()), may = must;
     isl::union_map times = isl::union_map(order_.time(s.name));
     for (const Writer& w : from) {
@@ -106,9 +113,11 @@ class Analysis {
       for (const Writer& b : all) {
         const bool same = a.statement == b.statement;
         if (same && !a.statement->reduction && !several_.count(tensor)) continue;
-        const bool gathered = !a.statement->write.gathers.empty() || !b.statement->write.gathers.empty();
-        add(same && a.statement->reduction ? DepKind::Reduction : DepKind::Output, *a.statement, *b.statement,
-            tensor, -1, ordered(*a.statement, a.access, *b.statement, b.access), gathered);
+        const bool gathered =
+            !a.statement->write.gathers.empty() || !b.statement->write.gathers.empty();
+        add(same && a.statement->reduction ? DepKind::Reduction : DepKind::Output, *a.statement,
+            *b.statement, tensor, -1, ordered(*a.statement, a.access, *b.statement, b.access),
+            gathered);
       }
   }
 };

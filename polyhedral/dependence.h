@@ -23,7 +23,8 @@ struct Dependence {
   int read = -1;             // Flow: index of the sink's read access
   isl::map relation;         // { source[..] -> sink[..] }
   bool approximate = false;  // over-approximated (gathered access): still sound
-  mutable std::shared_ptr<const void> facts = nullptr;  // cache of the legality walk; follows `relation`
+  mutable std::shared_ptr<const void> facts =
+      nullptr;  // cache of the legality walk; follows `relation`
 };
 
 struct DependenceSet {
@@ -31,9 +32,9 @@ struct DependenceSet {
   const std::vector<std::string> relaxations() const;  // one sentence per Reduction dependence used
 };
 
-// Flow dependences from a reduction R to a reader run from EVERY instance of R that updates the element
-// (all of them must precede the read): the final value is what is read.
-// A Refusal when the quota runs out.
+// Flow dependences from a reduction R to a reader run from EVERY instance of R that updates the
+// element (all of them must precede the read): the final value is what is read. A Refusal when the
+// quota runs out.
 Expected<DependenceSet> dependences(const Program& p, unsigned long quota = kDefaultQuota);
 
 }  // namespace nautilus::poly

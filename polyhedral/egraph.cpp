@@ -101,7 +101,8 @@ bool EGraph::merge(ClassId a, ClassId b) {
   a = find(a);
   b = find(b);
   if (a == b) return false;
-  if (uses_[a].size() < uses_[b].size() || (uses_[a].size() == uses_[b].size() && b < a)) std::swap(a, b);
+  if (uses_[a].size() < uses_[b].size() || (uses_[a].size() == uses_[b].size() && b < a))
+    std::swap(a, b);
   parent_[b] = a;
   nodes_[a].insert(nodes_[a].end(), nodes_[b].begin(), nodes_[b].end());
   uses_[a].insert(uses_[a].end(), uses_[b].begin(), uses_[b].end());

@@ -10,7 +10,8 @@ namespace {
 
 class PatternReader {
  public:
-  PatternReader(std::string_view text, std::vector<std::string>& variables) : text_(text), variables_(variables) {}
+  PatternReader(std::string_view text, std::vector<std::string>& variables)
+      : text_(text), variables_(variables) {}
   Pattern run() {
     Pattern p = term();
     space();
@@ -24,7 +25,8 @@ class PatternReader {
   size_t at_ = 0;
 
   [[noreturn]] void bad() const {
-    throw std::logic_error("malformed pattern '" + std::string(text_) + "' at " + std::to_string(at_));
+    throw std::logic_error("malformed pattern '" + std::string(text_) + "' at " +
+                           std::to_string(at_));
   }
   void space() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -65,7 +67,8 @@ using Binding = std::vector<ClassId>;
 // Backtracking e-matching: calls found(binding) for every way pattern matches class c.
 class Matcher {
  public:
-  Matcher(const EGraph& g, size_t n_variables, size_t limit) : g_(g), binding_(n_variables, kUnbound), limit_(limit) {}
+  Matcher(const EGraph& g, size_t n_variables, size_t limit)
+      : g_(g), binding_(n_variables, kUnbound), limit_(limit) {}
   // False if the limit was met.
   bool match(const Pattern& p, ClassId root, std::vector<std::pair<ClassId, Binding>>& out) {
     goals_ = {{&p, root}};
@@ -78,7 +81,8 @@ class Matcher {
   const EGraph& g_;
   Binding binding_;
   size_t limit_;
-  std::vector<std::pair<const Pattern*, ClassId>> goals_;  // a stack: [0, k) done, the rest to match
+  std::vector<std::pair<const Pattern*, ClassId>>
+      goals_;  // a stack: [0, k) done, the rest to match
   ClassId root_ = 0;
   std::vector<std::pair<ClassId, Binding>>* out_ = nullptr;
 
@@ -100,7 +104,8 @@ class Matcher {
     const size_t mark = goals_.size();
     for (const ENode& n : g_.nodes(c)) {
       if (n.symbol != p->symbol || n.children.size() != p->children.size()) continue;
-      for (size_t i = 0; i < n.children.size(); ++i) goals_.emplace_back(&p->children[i], n.children[i]);
+      for (size_t i = 0; i < n.children.size(); ++i)
+        goals_.emplace_back(&p->children[i], n.children[i]);
       const bool more = next(k + 1);
       goals_.resize(mark);
       if (!more) return false;
@@ -122,7 +127,8 @@ Compiled compile(const Rewrite& r) {
   c.lhs = parse_pattern(r.lhs, c.variables);
   const size_t bound = c.variables.size();
   if (!r.apply) c.rhs = parse_pattern(r.rhs, c.variables);
-  if (c.variables.size() != bound) throw std::logic_error("rule " + r.name + ": unbound variable on the right");
+  if (c.variables.size() != bound)
+    throw std::logic_error("rule " + r.name + ": unbound variable on the right");
   return c;
 }
 
@@ -177,9 +183,12 @@ Pattern parse_pattern(std::string_view text, std::vector<std::string>& variables
 
 std::string_view stop_name(Stop s) {
   switch (s) {
-    case Stop::Saturated: return "saturated";
-    case Stop::NodeLimit: return "node limit";
-    case Stop::IterationLimit: return "iteration limit";
+    case Stop::Saturated:
+      return "saturated";
+    case Stop::NodeLimit:
+      return "node limit";
+    case Stop::IterationLimit:
+      return "iteration limit";
   }
   return "";
 }

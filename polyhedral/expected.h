@@ -10,10 +10,10 @@ namespace nautilus {
 
 // Why something that was asked for was not done, and what to try instead.
 struct Refusal {
-  std::string asked;    // what was asked: "tile band 7 by [0]"
-  std::string where;    // node, statement, file:line:column; may be empty
-  std::string why;      // the reason, with names and values
-  std::string suggest;  // what to try; may be empty
+  std::string asked;         // what was asked: "tile band 7 by [0]"
+  std::string where;         // node, statement, file:line:column; may be empty
+  std::string why;           // the reason, with names and values
+  std::string suggest;       // what to try; may be empty
   std::string text() const;  // one line: "asked: where: why (try: suggest)"
 };
 

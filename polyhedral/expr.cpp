@@ -33,10 +33,12 @@ uint64_t hash_of(const ExprNode& n) {
 
 bool same_node(const ExprNode& a, const ExprNode& b) {
   return a.hash == b.hash && a.op == b.op && a.type == b.type && a.index == b.index &&
-         std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value) && a.name == b.name && a.args == b.args;
+         std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value) && a.name == b.name &&
+         a.args == b.args;
 }
 
-// Frees a node without recursing into its arguments, so that dropping a deep expression takes no stack.
+// Frees a node without recursing into its arguments, so that dropping a deep expression takes no
+// stack.
 void destroy(const ExprNode* n) {
   thread_local std::vector<Expr>* pending = nullptr;
   auto* node = const_cast<ExprNode*>(n);
@@ -57,12 +59,13 @@ void destroy(const ExprNode* n) {
 
 }  // namespace
 
-// The table of live nodes: weak references in shards by hash; a shard sweeps out the dead ones whenever it
-// has doubled since the last sweep, so it stays within twice the number of live nodes.
+// The table of live nodes: weak references in shards by hash; a shard sweeps out the dead ones
+// whenever it has doubled since the last sweep, so it stays within twice the number of live nodes.
 class ExprInterner {
  public:
   static ExprInterner& get() {
-    static auto& table = *new ExprInterner;  // never destroyed: expressions may live in other statics
+    static auto& table =
+        *new ExprInterner;  // never destroyed: expressions may live in other statics
     return table;
   }
   Expr intern(ExprNode n) {
@@ -70,7 +73,8 @@ class ExprInterner {
     for (const Expr& a : n.args) {
       n.depth = std::max(n.depth, a->depth + 1);
       const uint64_t size = static_cast<uint64_t>(n.size) + a->size;
-      n.size = static_cast<uint32_t>(std::min<uint64_t>(size, std::numeric_limits<uint32_t>::max()));
+      n.size =
+          static_cast<uint32_t>(std::min<uint64_t>(size, std::numeric_limits<uint32_t>::max()));
     }
     Shard& shard = shards_[n.hash % shards_.size()];
     std::vector<std::shared_ptr<const ExprNode>> keep;  // released after the lock
@@ -113,15 +117,34 @@ ExprNode blank(Op op, Type type) {
 Type result_type(Op op, const std::vector<Expr>& a) {
   const auto real = [](Type t) { return t == Type::F64 ? Type::F64 : Type::F32; };
   switch (op) {
-    case Op::Neg: case Op::Abs: case Op::Floor: return arithmetic_type(a[0]->type, a[0]->type);
-    case Op::Exp: case Op::Exp2: case Op::Log: case Op::Log2: case Op::Sqrt: case Op::Rsqrt:
-    case Op::Recip: case Op::Tanh: case Op::Erf: case Op::Sigmoid: return real(a[0]->type);
-    case Op::Div: case Op::Pow: return real(arithmetic_type(a[0]->type, a[1]->type));
-    case Op::Add: case Op::Sub: case Op::Mul: case Op::Min: case Op::Max:
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Floor:
+      return arithmetic_type(a[0]->type, a[0]->type);
+    case Op::Exp:
+    case Op::Exp2:
+    case Op::Log:
+    case Op::Log2:
+    case Op::Sqrt:
+    case Op::Rsqrt:
+    case Op::Recip:
+    case Op::Tanh:
+    case Op::Erf:
+    case Op::Sigmoid:
+      return real(a[0]->type);
+    case Op::Div:
+    case Op::Pow:
+      return real(arithmetic_type(a[0]->type, a[1]->type));
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Min:
+    case Op::Max:
       return arithmetic_type(a[0]->type, a[1]->type);
     case Op::Select:
       return a[1]->type == a[2]->type ? a[1]->type : arithmetic_type(a[1]->type, a[2]->type);
-    default: return Type::Bool;  // comparisons and logic
+    default:
+      return Type::Bool;  // comparisons and logic
   }
 }
 
@@ -130,7 +153,8 @@ int compare(const ExprNode& a, const ExprNode& b) {
   if (&a == &b) return 0;
   if (a.hash != b.hash) return a.hash < b.hash ? -1 : 1;
   const auto key = [](const ExprNode& n) {
-    return std::tuple(n.op, n.type, std::bit_cast<uint64_t>(n.value), n.index, std::string_view(n.name), n.args.size());
+    return std::tuple(n.op, n.type, std::bit_cast<uint64_t>(n.value), n.index,
+                      std::string_view(n.name), n.args.size());
   };
   if (key(a) != key(b)) return key(a) < key(b) ? -1 : 1;
   for (size_t i = 0; i < a.args.size(); ++i)
@@ -173,9 +197,10 @@ Expr Expr::param(std::string name) {
 
 Expr Expr::make(Op op, std::vector<Expr> args) {
   const bool missing = std::any_of(args.begin(), args.end(), [](const Expr& a) { return !a; });
-  if (op_arity(op) == 0 || op == Op::Cast || static_cast<int>(args.size()) != op_arity(op) || missing)
-    throw std::logic_error("Expr::make: " + std::string(op_name(op)) + " with " + std::to_string(args.size()) +
-                           " arguments");
+  if (op_arity(op) == 0 || op == Op::Cast || static_cast<int>(args.size()) != op_arity(op) ||
+      missing)
+    throw std::logic_error("Expr::make: " + std::string(op_name(op)) + " with " +
+                           std::to_string(args.size()) + " arguments");
   ExprNode n = blank(op, result_type(op, args));
   n.args = std::move(args);
   return ExprInterner::get().intern(std::move(n));
@@ -203,7 +228,8 @@ Expr exp(Expr a) { return Expr::make(Op::Exp, {std::move(a)}); }
 
 Expr rebuild(const Expr& e, std::vector<Expr> args) {
   if (args == e->args) return e;
-  return e->op == Op::Cast ? Expr::cast(std::move(args.at(0)), e->type) : Expr::make(e->op, std::move(args));
+  return e->op == Op::Cast ? Expr::cast(std::move(args.at(0)), e->type)
+                           : Expr::make(e->op, std::move(args));
 }
 
 Expr substitute(const Expr& e, const std::function<std::optional<Expr>(const Expr&)>& f) {

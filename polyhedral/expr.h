@@ -14,10 +14,11 @@
 
 namespace nautilus {
 
-// Element types. Arithmetic happens in F32 unless an operand is F64, and in I32 on integers; `/`, pow and the
-// transcendental functions of integers are real (F32). Casts to integers truncate toward zero and saturate.
+// Element types. Arithmetic happens in F32 unless an operand is F64, and in I32 on integers; `/`,
+// pow and the transcendental functions of integers are real (F32). Casts to integers truncate
+// toward zero and saturate.
 enum class Type : uint8_t { Bool, I8, I32, E4M3, E5M2, F16, BF16, F32, F64 };
-std::string_view type_name(Type t);                     // "bool" "i8" ... "f64"
+std::string_view type_name(Type t);  // "bool" "i8" ... "f64"
 std::optional<Type> type_from_name(std::string_view s);
 int type_bytes(Type t);
 bool is_float(Type t);
@@ -25,15 +26,41 @@ Type arithmetic_type(Type a, Type b);  // F16+F16 -> F32, F64+any float -> F64, 
 
 enum class Op : uint8_t {
   // leaves
-  Const,   // value
-  Var,     // name: a free scalar (algebra: r, r', t, c0 ...)
-  Read,    // index: the k-th read access of the statement
-  Index,   // index: the k-th affine index value of the statement (integer)
-  Param,   // name: a size or scalar parameter, as a number
+  Const,  // value
+  Var,    // name: a free scalar (algebra: r, r', t, c0 ...)
+  Read,   // index: the k-th read access of the statement
+  Index,  // index: the k-th affine index value of the statement (integer)
+  Param,  // name: a size or scalar parameter, as a number
   // unary
-  Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Recip, Tanh, Erf, Sigmoid, Floor, Not, Cast,
+  Neg,
+  Abs,
+  Exp,
+  Exp2,
+  Log,
+  Log2,
+  Sqrt,
+  Rsqrt,
+  Recip,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Floor,
+  Not,
+  Cast,
   // binary
-  Add, Sub, Mul, Div, Pow, Min, Max, Lt, Le, Eq, Ne, And, Or,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Pow,
+  Min,
+  Max,
+  Lt,
+  Le,
+  Eq,
+  Ne,
+  And,
+  Or,
   // ternary
   Select,  // cond, a, b
 };
@@ -45,17 +72,18 @@ class Expr;
 struct ExprNode {
   Op op = Op::Const;
   Type type = Type::F32;  // of the result
-  double value = 0;   // Const
-  int index = -1;     // Read, Index
-  std::string name;   // Var, Param
+  double value = 0;       // Const
+  int index = -1;         // Read, Index
+  std::string name;       // Var, Param
   std::vector<Expr> args;
-  uint64_t hash = 0;  // structural; equal across runs
-  uint32_t depth = 1; // longest path to a leaf, in nodes
-  uint32_t size = 1;  // nodes of the expression as a tree (saturating): printing and plain recursion cost this
+  uint64_t hash = 0;   // structural; equal across runs
+  uint32_t depth = 1;  // longest path to a leaf, in nodes
+  uint32_t size =
+      1;  // nodes of the expression as a tree (saturating): printing and plain recursion cost this
 };
 
-// A handle; copying is cheap. Structurally equal expressions share one node (interned, thread-safe),
-// so == is a pointer comparison.
+// A handle; copying is cheap. Structurally equal expressions share one node (interned,
+// thread-safe), so == is a pointer comparison.
 class Expr {
  public:
   Expr() = default;  // null; only assignable
@@ -64,7 +92,8 @@ class Expr {
   static Expr read(int k, Type t);
   static Expr index(int k);
   static Expr param(std::string name);
-  // Result type by the rules above; comparisons and logic give Bool. `type` overrides (Cast needs it).
+  // Result type by the rules above; comparisons and logic give Bool. `type` overrides (Cast needs
+  // it).
   static Expr make(Op op, std::vector<Expr> args);
   static Expr cast(Expr a, Type t);
 
@@ -87,20 +116,23 @@ Expr operator-(Expr a);
 Expr exp(Expr a);
 
 // Infix text, exact round trip: "exp((r0 - $1)) * 0x1p-3:f32"; Read k prints $k, Index k prints #k,
-// Param prints @N, Cast prints f16(x). Constants print shortest-exact, with :type when not f32 (so do Vars and
-// Reads). Functions and casts are calls; names that are not identifiers are put in `backquotes`.
-// parse_expr takes any bytes; nesting deeper than kMaxExprDepth is refused. Errors carry the column.
+// Param prints @N, Cast prints f16(x). Constants print shortest-exact, with :type when not f32 (so
+// do Vars and Reads). Functions and casts are calls; names that are not identifiers are put in
+// `backquotes`. parse_expr takes any bytes; nesting deeper than kMaxExprDepth is refused. Errors
+// carry the column.
 inline constexpr uint32_t kMaxExprDepth = 1000;
 std::string to_string(const Expr& e);
 Expected<Expr> parse_expr(std::string_view text);
 
 // The same node with other arguments: Cast keeps its type, the others are typed anew.
 Expr rebuild(const Expr& e, std::vector<Expr> args);
-// Replaces leaves (by node equality) or any subterm; rebuilds and re-types what is above. Top down: what f
-// returns is not visited again.
+// Replaces leaves (by node equality) or any subterm; rebuilds and re-types what is above. Top down:
+// what f returns is not visited again.
 Expr substitute(const Expr& e, const std::function<std::optional<Expr>(const Expr&)>& f);
 Expr substitute(const Expr& e, const std::map<std::string, Expr>& vars);
-void visit(const Expr& e, const std::function<void(const Expr&)>& f);  // every distinct subterm once, arguments first
+void visit(
+    const Expr& e,
+    const std::function<void(const Expr&)>& f);  // every distinct subterm once, arguments first
 bool contains_var(const Expr& e, const std::string& name);
 std::vector<std::string> free_vars(const Expr& e);  // sorted
 
@@ -113,7 +145,8 @@ struct EvalEnv {
   bool round_casts = true;
 };
 double evaluate(const Expr& e, const EvalEnv& env);
-double round_to_type(double v, Type t);  // nearest-even; saturation as IEEE/OCP (e4m3: NaN beyond 464)
+double round_to_type(double v,
+                     Type t);  // nearest-even; saturation as IEEE/OCP (e4m3: NaN beyond 464)
 double apply_op(Op op, const double* args, Type result);  // the semantics of every non-leaf op
 
 // Light, always-valid normal form: constant folding, x+0, x*1, select of constants, --x ...

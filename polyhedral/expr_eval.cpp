@@ -17,19 +17,25 @@ double wrap_i32(double v) {
 }
 
 double multiply_i32(double a, double b) {
-  return wrap_i32(static_cast<double>(static_cast<int32_t>(
-      static_cast<uint32_t>(static_cast<int64_t>(a)) * static_cast<uint32_t>(static_cast<int64_t>(b)))));
+  return wrap_i32(
+      static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(a)) *
+                                               static_cast<uint32_t>(static_cast<int64_t>(b)))));
 }
 
 using Memo = std::unordered_map<const ExprNode*, double>;
 
 double eval_leaf(const ExprNode& n, const EvalEnv& env) {
   switch (n.op) {
-    case Op::Const: return n.value;
-    case Op::Var: return env.vars.at(n.name);
-    case Op::Read: return env.read(n.index);
-    case Op::Index: return env.index(n.index);
-    default: return env.param(n.name);
+    case Op::Const:
+      return n.value;
+    case Op::Var:
+      return env.vars.at(n.name);
+    case Op::Read:
+      return env.read(n.index);
+    case Op::Index:
+      return env.index(n.index);
+    default:
+      return env.param(n.name);
   }
 }
 
@@ -53,41 +59,71 @@ double eval(const ExprNode& n, const EvalEnv& env, Memo* memo) {
 
 }  // namespace
 
-// Min and Max take the number when the other is NaN (IEEE 754 maxNum); Select does not look at the branch
-// not taken. Integer results wrap as 32-bit two's complement.
+// Min and Max take the number when the other is NaN (IEEE 754 maxNum); Select does not look at the
+// branch not taken. Integer results wrap as 32-bit two's complement.
 double apply_op(Op op, const double* a, Type result) {
   const bool integer = !is_float(result) && result != Type::Bool;
   switch (op) {
-    case Op::Neg: return integer ? wrap_i32(-a[0]) : -a[0];
-    case Op::Abs: return integer ? wrap_i32(std::abs(a[0])) : std::abs(a[0]);
-    case Op::Exp: return std::exp(a[0]);
-    case Op::Exp2: return std::exp2(a[0]);
-    case Op::Log: return std::log(a[0]);
-    case Op::Log2: return std::log2(a[0]);
-    case Op::Sqrt: return std::sqrt(a[0]);
-    case Op::Rsqrt: return 1 / std::sqrt(a[0]);
-    case Op::Recip: return 1 / a[0];
-    case Op::Tanh: return std::tanh(a[0]);
-    case Op::Erf: return std::erf(a[0]);
-    case Op::Sigmoid: return 1 / (1 + std::exp(-a[0]));
-    case Op::Floor: return std::floor(a[0]);
-    case Op::Not: return a[0] == 0;
-    case Op::Cast: return round_to_type(a[0], result);
-    case Op::Add: return integer ? wrap_i32(a[0] + a[1]) : a[0] + a[1];
-    case Op::Sub: return integer ? wrap_i32(a[0] - a[1]) : a[0] - a[1];
-    case Op::Mul: return integer ? multiply_i32(a[0], a[1]) : a[0] * a[1];
-    case Op::Div: return a[0] / a[1];
-    case Op::Pow: return std::pow(a[0], a[1]);
-    case Op::Min: return std::fmin(a[0], a[1]);
-    case Op::Max: return std::fmax(a[0], a[1]);
-    case Op::Lt: return a[0] < a[1];
-    case Op::Le: return a[0] <= a[1];
-    case Op::Eq: return a[0] == a[1];
-    case Op::Ne: return a[0] != a[1];
-    case Op::And: return a[0] != 0 && a[1] != 0;
-    case Op::Or: return a[0] != 0 || a[1] != 0;
-    case Op::Select: return a[0] != 0 ? a[1] : a[2];
-    default: return std::numeric_limits<double>::quiet_NaN();
+    case Op::Neg:
+      return integer ? wrap_i32(-a[0]) : -a[0];
+    case Op::Abs:
+      return integer ? wrap_i32(std::abs(a[0])) : std::abs(a[0]);
+    case Op::Exp:
+      return std::exp(a[0]);
+    case Op::Exp2:
+      return std::exp2(a[0]);
+    case Op::Log:
+      return std::log(a[0]);
+    case Op::Log2:
+      return std::log2(a[0]);
+    case Op::Sqrt:
+      return std::sqrt(a[0]);
+    case Op::Rsqrt:
+      return 1 / std::sqrt(a[0]);
+    case Op::Recip:
+      return 1 / a[0];
+    case Op::Tanh:
+      return std::tanh(a[0]);
+    case Op::Erf:
+      return std::erf(a[0]);
+    case Op::Sigmoid:
+      return 1 / (1 + std::exp(-a[0]));
+    case Op::Floor:
+      return std::floor(a[0]);
+    case Op::Not:
+      return a[0] == 0;
+    case Op::Cast:
+      return round_to_type(a[0], result);
+    case Op::Add:
+      return integer ? wrap_i32(a[0] + a[1]) : a[0] + a[1];
+    case Op::Sub:
+      return integer ? wrap_i32(a[0] - a[1]) : a[0] - a[1];
+    case Op::Mul:
+      return integer ? multiply_i32(a[0], a[1]) : a[0] * a[1];
+    case Op::Div:
+      return a[0] / a[1];
+    case Op::Pow:
+      return std::pow(a[0], a[1]);
+    case Op::Min:
+      return std::fmin(a[0], a[1]);
+    case Op::Max:
+      return std::fmax(a[0], a[1]);
+    case Op::Lt:
+      return a[0] < a[1];
+    case Op::Le:
+      return a[0] <= a[1];
+    case Op::Eq:
+      return a[0] == a[1];
+    case Op::Ne:
+      return a[0] != a[1];
+    case Op::And:
+      return a[0] != 0 && a[1] != 0;
+    case Op::Or:
+      return a[0] != 0 || a[1] != 0;
+    case Op::Select:
+      return a[0] != 0 ? a[1] : a[2];
+    default:
+      return std::numeric_limits<double>::quiet_NaN();
   }
 }
 

@@ -1,4 +1,5 @@
-// Recursive-descent reader of the text form. Takes arbitrary bytes; recursion and result depth are bounded.
+// Recursive-descent reader of the text form. Takes arbitrary bytes; recursion and result depth are
+// bounded.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -49,18 +50,21 @@ class Parser {
   // After the first failure every rule returns this at once; the value is never used.
   Expr fail(std::string why, std::string suggest = "") {
     if (!failed_) {
-      refusal_ = {"read expression", "column " + std::to_string(at_ + 1), std::move(why), std::move(suggest)};
+      refusal_ = {"read expression", "column " + std::to_string(at_ + 1), std::move(why),
+                  std::move(suggest)};
       failed_ = true;
     }
     return Expr::constant(0);
   }
 
   std::string found() const {
-    return at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : std::string("the end of the text");
+    return at_ < text_.size() ? in_quotes(text_.substr(at_, 1))
+                              : std::string("the end of the text");
   }
 
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
       ++at_;
   }
 
@@ -86,7 +90,8 @@ class Parser {
   // The rule inside brackets: one level takes eight stack frames, so it has a limit of its own.
   Expr disjunction() {
     if (brackets_ > kMaxBrackets)
-      return fail("brackets are nested deeper than " + std::to_string(kMaxBrackets), "split it into several definitions");
+      return fail("brackets are nested deeper than " + std::to_string(kMaxBrackets),
+                  "split it into several definitions");
     ++brackets_;
     Expr e = conjunction();
     while (!failed_ && eat("||")) e = binary(Op::Or, e, conjunction());
@@ -165,8 +170,8 @@ class Parser {
   bool keyword(std::string_view word) const {
     if (text_.substr(at_, word.size()) != word) return false;
     const size_t end = at_ + word.size();
-    return end >= text_.size() || !(name_head(text_[end]) || digit(text_[end]) || text_[end] == '\'' ||
-                                    text_[end] == '.' || text_[end] == '(');
+    return end >= text_.size() || !(name_head(text_[end]) || digit(text_[end]) ||
+                                    text_[end] == '\'' || text_[end] == '.' || text_[end] == '(');
   }
 
   Expr primary() {
@@ -202,7 +207,8 @@ class Parser {
   Expr number(bool negative) {
     double v = 0;
     if (keyword("inf") || keyword("nan")) {
-      v = text_[at_] == 'i' ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+      v = text_[at_] == 'i' ? std::numeric_limits<double>::infinity()
+                            : std::numeric_limits<double>::quiet_NaN();
       at_ += 3;
     } else {
       const bool hex = text_.substr(at_, 2) == "0x";
@@ -221,7 +227,8 @@ class Parser {
     ++at_;
     int k = 0;
     const auto r = std::from_chars(text_.data() + at_, text_.data() + text_.size(), k);
-    if (r.ec != std::errc() || k < 0) return fail("expected a number after '" + std::string(1, kind) + "'");
+    if (r.ec != std::errc() || k < 0)
+      return fail("expected a number after '" + std::string(1, kind) + "'");
     at_ = static_cast<size_t>(r.ptr - text_.data());
     if (kind == '#') return Expr::index(k);
     const Type t = type_suffix();
@@ -230,7 +237,8 @@ class Parser {
 
   std::string identifier() {
     const size_t first = at_;
-    while (at_ < text_.size() && (name_head(text_[at_]) || digit(text_[at_]) || text_[at_] == '\'' || text_[at_] == '.'))
+    while (at_ < text_.size() &&
+           (name_head(text_[at_]) || digit(text_[at_]) || text_[at_] == '\'' || text_[at_] == '.'))
       ++at_;
     return std::string(text_.substr(first, at_ - first));
   }
@@ -277,7 +285,8 @@ class Parser {
     const auto op = op_from_name(word);
     if (!cast_to && (!op || op_arity(*op) == 0 || *op == Op::Cast)) {
       at_ = first;
-      return fail("there is no function " + in_quotes(word), "exp, sqrt, max, select, ... or a type as a cast");
+      return fail("there is no function " + in_quotes(word),
+                  "exp, sqrt, max, select, ... or a type as a cast");
     }
     ++at_;
     std::vector<Expr> args;
@@ -288,7 +297,8 @@ class Parser {
     if (failed_) return args[0];
     const size_t want = cast_to ? 1 : static_cast<size_t>(op_arity(*op));
     if (args.size() != want)
-      return fail(word + " takes " + std::to_string(want) + " arguments, not " + std::to_string(args.size()));
+      return fail(word + " takes " + std::to_string(want) + " arguments, not " +
+                  std::to_string(args.size()));
     return limited(cast_to ? Expr::cast(args[0], *cast_to) : Expr::make(*op, std::move(args)));
   }
 };

@@ -18,23 +18,36 @@ struct Infix {
 
 std::optional<Infix> infix(Op op) {
   switch (op) {
-    case Op::Or: return Infix{" || ", kOr};
-    case Op::And: return Infix{" && ", kAnd};
-    case Op::Lt: return Infix{" < ", kCompare};
-    case Op::Le: return Infix{" <= ", kCompare};
-    case Op::Eq: return Infix{" == ", kCompare};
-    case Op::Ne: return Infix{" != ", kCompare};
-    case Op::Add: return Infix{" + ", kSum};
-    case Op::Sub: return Infix{" - ", kSum};
-    case Op::Mul: return Infix{" * ", kProduct};
-    case Op::Div: return Infix{" / ", kProduct};
-    default: return std::nullopt;
+    case Op::Or:
+      return Infix{" || ", kOr};
+    case Op::And:
+      return Infix{" && ", kAnd};
+    case Op::Lt:
+      return Infix{" < ", kCompare};
+    case Op::Le:
+      return Infix{" <= ", kCompare};
+    case Op::Eq:
+      return Infix{" == ", kCompare};
+    case Op::Ne:
+      return Infix{" != ", kCompare};
+    case Op::Add:
+      return Infix{" + ", kSum};
+    case Op::Sub:
+      return Infix{" - ", kSum};
+    case Op::Mul:
+      return Infix{" * ", kProduct};
+    case Op::Div:
+      return Infix{" / ", kProduct};
+    default:
+      return std::nullopt;
   }
 }
 
 bool plain_name(std::string_view s) {
   if (s.empty() || s == "inf" || s == "nan") return false;
-  const auto head = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto head = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
   if (!head(s[0])) return false;
   for (char c : s)
     if (!head(c) && !(c >= '0' && c <= '9') && c != '\'' && c != '.') return false;
@@ -88,17 +101,30 @@ void print_call(std::string_view name, const Expr& e, std::string& out) {
 
 void print(const Expr& e, std::string& out) {
   switch (e->op) {
-    case Op::Const: out += number_text(e->value) + suffix(e->type); return;
-    case Op::Var: out += name_text(e->name) + suffix(e->type); return;
-    case Op::Read: out += "$" + std::to_string(e->index) + suffix(e->type); return;
-    case Op::Index: out += "#" + std::to_string(e->index); return;
-    case Op::Param: out += "@" + name_text(e->name); return;
-    case Op::Cast: print_call(type_name(e->type), e, out); return;
+    case Op::Const:
+      out += number_text(e->value) + suffix(e->type);
+      return;
+    case Op::Var:
+      out += name_text(e->name) + suffix(e->type);
+      return;
+    case Op::Read:
+      out += "$" + std::to_string(e->index) + suffix(e->type);
+      return;
+    case Op::Index:
+      out += "#" + std::to_string(e->index);
+      return;
+    case Op::Param:
+      out += "@" + name_text(e->name);
+      return;
+    case Op::Cast:
+      print_call(type_name(e->type), e, out);
+      return;
     case Op::Neg:
       out += '-';
       print_at(e->args[0], e->args[0]->op == Op::Const ? kPrimary + 1 : kPrimary, out);
       return;
-    default: break;
+    default:
+      break;
   }
   const auto in = infix(e->op);
   if (!in) return print_call(op_name(e->op), e, out);

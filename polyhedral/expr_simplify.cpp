@@ -1,4 +1,5 @@
-// Light normal form: rewrites that hold for every value, NaN and infinities included (zero's sign apart).
+// Light normal form: rewrites that hold for every value, NaN and infinities included (zero's sign
+// apart).
 #include <cmath>
 
 #include "polyhedral/expr.h"
@@ -15,13 +16,23 @@ Expr as_type(const Expr& e, Type t) { return e->type == t ? e : Expr::cast(e, t)
 bool widens(Type from, Type to) {
   if (from == to) return true;
   switch (from) {
-    case Type::Bool: return true;
-    case Type::I8: return to == Type::I32 || to == Type::F16 || to == Type::BF16 || to == Type::F32 || to == Type::F64;
-    case Type::I32: return to == Type::F64;
-    case Type::E4M3: case Type::E5M2: return to == Type::F16 || to == Type::BF16 || to == Type::F32 || to == Type::F64;
-    case Type::F16: case Type::BF16: return to == Type::F32 || to == Type::F64;
-    case Type::F32: return to == Type::F64;
-    case Type::F64: return false;
+    case Type::Bool:
+      return true;
+    case Type::I8:
+      return to == Type::I32 || to == Type::F16 || to == Type::BF16 || to == Type::F32 ||
+             to == Type::F64;
+    case Type::I32:
+      return to == Type::F64;
+    case Type::E4M3:
+    case Type::E5M2:
+      return to == Type::F16 || to == Type::BF16 || to == Type::F32 || to == Type::F64;
+    case Type::F16:
+    case Type::BF16:
+      return to == Type::F32 || to == Type::F64;
+    case Type::F32:
+      return to == Type::F64;
+    case Type::F64:
+      return false;
   }
   return false;
 }
@@ -81,16 +92,28 @@ Expr step(const Expr& e) {
       if (is_const(e->args[1], 1)) return as_type(a, e->type);
       if (is_const(a, 1)) return as_type(e->args[1], e->type);
       return e;
-    case Op::Div: return is_const(e->args[1], 1) ? as_type(a, e->type) : e;
-    case Op::Pow: return is_const(e->args[1], 1) ? as_type(a, e->type) : e;
-    case Op::Neg: return a->op == Op::Neg && a->args[0]->type == e->type ? a->args[0] : e;
-    case Op::Abs: return a->op == Op::Neg && a->type == e->type ? Expr::make(Op::Abs, {a->args[0]}) : e;
-    case Op::Not: return a->op == Op::Not && a->args[0]->type == Type::Bool ? a->args[0] : e;
-    case Op::Min: case Op::Max: return a == e->args[1] ? as_type(a, e->type) : e;
-    case Op::And: case Op::Or: return simplify_logic(e);
-    case Op::Select: return simplify_select(e);
-    case Op::Cast: return simplify_cast(e);
-    default: return e;
+    case Op::Div:
+      return is_const(e->args[1], 1) ? as_type(a, e->type) : e;
+    case Op::Pow:
+      return is_const(e->args[1], 1) ? as_type(a, e->type) : e;
+    case Op::Neg:
+      return a->op == Op::Neg && a->args[0]->type == e->type ? a->args[0] : e;
+    case Op::Abs:
+      return a->op == Op::Neg && a->type == e->type ? Expr::make(Op::Abs, {a->args[0]}) : e;
+    case Op::Not:
+      return a->op == Op::Not && a->args[0]->type == Type::Bool ? a->args[0] : e;
+    case Op::Min:
+    case Op::Max:
+      return a == e->args[1] ? as_type(a, e->type) : e;
+    case Op::And:
+    case Op::Or:
+      return simplify_logic(e);
+    case Op::Select:
+      return simplify_select(e);
+    case Op::Cast:
+      return simplify_cast(e);
+    default:
+      return e;
   }
 }
 

@@ -30,19 +30,22 @@ struct OpInfo {
   int arity;
 };
 constexpr std::array<OpInfo, 34> kOps = {{
-    {Op::Const, "const", 0},     {Op::Var, "var", 0},     {Op::Read, "read", 0},   {Op::Index, "index", 0},
-    {Op::Param, "param", 0},     {Op::Neg, "neg", 1},     {Op::Abs, "abs", 1},     {Op::Exp, "exp", 1},
-    {Op::Exp2, "exp2", 1},       {Op::Log, "log", 1},     {Op::Log2, "log2", 1},   {Op::Sqrt, "sqrt", 1},
-    {Op::Rsqrt, "rsqrt", 1},     {Op::Recip, "recip", 1}, {Op::Tanh, "tanh", 1},   {Op::Erf, "erf", 1},
-    {Op::Sigmoid, "sigmoid", 1}, {Op::Floor, "floor", 1}, {Op::Not, "not", 1},     {Op::Cast, "cast", 1},
-    {Op::Add, "add", 2},         {Op::Sub, "sub", 2},     {Op::Mul, "mul", 2},     {Op::Div, "div", 2},
-    {Op::Pow, "pow", 2},         {Op::Min, "min", 2},     {Op::Max, "max", 2},     {Op::Lt, "lt", 2},
-    {Op::Le, "le", 2},           {Op::Eq, "eq", 2},       {Op::Ne, "ne", 2},       {Op::And, "and", 2},
-    {Op::Or, "or", 2},           {Op::Select, "select", 3},
+    {Op::Const, "const", 0},   {Op::Var, "var", 0},         {Op::Read, "read", 0},
+    {Op::Index, "index", 0},   {Op::Param, "param", 0},     {Op::Neg, "neg", 1},
+    {Op::Abs, "abs", 1},       {Op::Exp, "exp", 1},         {Op::Exp2, "exp2", 1},
+    {Op::Log, "log", 1},       {Op::Log2, "log2", 1},       {Op::Sqrt, "sqrt", 1},
+    {Op::Rsqrt, "rsqrt", 1},   {Op::Recip, "recip", 1},     {Op::Tanh, "tanh", 1},
+    {Op::Erf, "erf", 1},       {Op::Sigmoid, "sigmoid", 1}, {Op::Floor, "floor", 1},
+    {Op::Not, "not", 1},       {Op::Cast, "cast", 1},       {Op::Add, "add", 2},
+    {Op::Sub, "sub", 2},       {Op::Mul, "mul", 2},         {Op::Div, "div", 2},
+    {Op::Pow, "pow", 2},       {Op::Min, "min", 2},         {Op::Max, "max", 2},
+    {Op::Lt, "lt", 2},         {Op::Le, "le", 2},           {Op::Eq, "eq", 2},
+    {Op::Ne, "ne", 2},         {Op::And, "and", 2},         {Op::Or, "or", 2},
+    {Op::Select, "select", 3},
 }};
 
-// Nearest value, ties to even, of a binary format with `mantissa` explicit bits, smallest normal 2^emin and
-// largest finite `max`; what rounds beyond max becomes `beyond` (with the sign).
+// Nearest value, ties to even, of a binary format with `mantissa` explicit bits, smallest normal
+// 2^emin and largest finite `max`; what rounds beyond max becomes `beyond` (with the sign).
 double round_binary(double v, int mantissa, int emin, double max, double beyond) {
   if (std::isnan(v)) return std::numeric_limits<double>::quiet_NaN();
   if (v == 0) return v;
@@ -90,15 +93,24 @@ double round_to_type(double v, Type t) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   switch (t) {
-    case Type::Bool: return v != 0 ? 1 : 0;
-    case Type::I8: return round_integer(v, -128, 127);
-    case Type::I32: return round_integer(v, -2147483648.0, 2147483647.0);
-    case Type::E4M3: return round_binary(v, 3, -6, 448, nan);
-    case Type::E5M2: return round_binary(v, 2, -14, 57344, inf);
-    case Type::F16: return round_binary(v, 10, -14, 65504, inf);
-    case Type::BF16: return round_binary(v, 7, -126, 0x1.FEp127, inf);
-    case Type::F32: return round_binary(v, 23, -126, 0x1.FFFFFEp127, inf);
-    case Type::F64: return v;
+    case Type::Bool:
+      return v != 0 ? 1 : 0;
+    case Type::I8:
+      return round_integer(v, -128, 127);
+    case Type::I32:
+      return round_integer(v, -2147483648.0, 2147483647.0);
+    case Type::E4M3:
+      return round_binary(v, 3, -6, 448, nan);
+    case Type::E5M2:
+      return round_binary(v, 2, -14, 57344, inf);
+    case Type::F16:
+      return round_binary(v, 10, -14, 65504, inf);
+    case Type::BF16:
+      return round_binary(v, 7, -126, 0x1.FEp127, inf);
+    case Type::F32:
+      return round_binary(v, 23, -126, 0x1.FFFFFEp127, inf);
+    case Type::F64:
+      return v;
   }
   return v;
 }

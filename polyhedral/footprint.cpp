@@ -20,8 +20,8 @@ void node_ids(const Node& n, std::set<NodeId>& out) {
   for (const NodePtr& c : n.children) node_ids(*c, out);
 }
 
-// Number of elements of the box that holds what one value of the loops touches: the smallest box of constant size,
-// else the hull over all values; never more than the tensor has in a dim.
+// Number of elements of the box that holds what one value of the loops touches: the smallest box of
+// constant size, else the hull over all values; never more than the tensor has in a dim.
 int64_t box_elements(const isl::map& touched, const std::vector<int64_t>& extents) {
   int64_t total = 1;
   const unsigned rank = n_out(touched);
@@ -40,8 +40,8 @@ int64_t box_elements(const isl::map& touched, const std::vector<int64_t>& extent
   return total;
 }
 
-Expected<Footprint> footprint(const Program& p, const LeafGeometry& g, size_t loops, const Access& access, int read,
-                              const Sizes& sizes) {
+Expected<Footprint> footprint(const Program& p, const LeafGeometry& g, size_t loops,
+                              const Access& access, int read, const Sizes& sizes) {
   Footprint f;
   f.tensor = access.tensor;
   f.stmt = g.stmt;
@@ -51,7 +51,8 @@ Expected<Footprint> footprint(const Program& p, const LeafGeometry& g, size_t lo
   const isl::map elements = substitute_params(access.map, sizes).intersect_domain(g.domain);
   const isl::map touched = at.reverse().apply_range(elements).coalesce();
   std::vector<int64_t> extents;
-  for (const isl::pw_aff& e : p.tensor(access.tensor)->extents) extents.push_back(to_int(substitute_params(e, sizes).max_val()));
+  for (const isl::pw_aff& e : p.tensor(access.tensor)->extents)
+    extents.push_back(to_int(substitute_params(e, sizes).max_val()));
   f.per_iteration = box_elements(touched, extents);
   auto distinct = count_points(touched.range().coalesce(), sizes);
   if (!distinct) return distinct.error();
@@ -67,16 +68,19 @@ Expected<Footprint> footprint(const Program& p, const LeafGeometry& g, size_t lo
 Expected<TileClasses> classify_tiles(const Schedule& s, const std::string& stmt, NodeId leaf) {
   const Node* n = find(s, leaf);
   if (!n || n->kind != NodeKind::Leaf)
-    return refuse("classify tiles", "node " + std::to_string(leaf), "it is not a leaf of the schedule");
+    return refuse("classify tiles", "node " + std::to_string(leaf),
+                  "it is not a leaf of the schedule");
   auto kernels = kernel_trees(s);
   if (!kernels) return kernels.error();
   for (const KernelTree& k : *kernels)
     for (const LeafPtr& g : k.at(leaf)) {
       if (g->stmt != stmt) continue;
       const isl::set full = full_tiles(*g);
-      return TileClasses{unnamed(g->times), unnamed(full), unnamed(g->times.subtract(full).coalesce()), g->loop_names()};
+      return TileClasses{unnamed(g->times), unnamed(full),
+                         unnamed(g->times.subtract(full).coalesce()), g->loop_names()};
     }
-  return refuse("classify tiles", "node " + std::to_string(leaf), "statement " + stmt + " has no instance there");
+  return refuse("classify tiles", "node " + std::to_string(leaf),
+                "statement " + stmt + " has no instance there");
 }
 
 Expected<std::vector<Footprint>> footprints(const Schedule& s, NodeId at, const Sizes& sizes) {
@@ -85,7 +89,8 @@ Expected<std::vector<Footprint>> footprints(const Schedule& s, NodeId at, const 
   Sizes all = bound_sizes(*s.program);
   all.insert(sizes.begin(), sizes.end());
   for (const std::string& p : s.program->params)
-    if (!all.count(p)) return refuse("footprints", "node " + std::to_string(at), "the size " + p + " is not bound");
+    if (!all.count(p))
+      return refuse("footprints", "node " + std::to_string(at), "the size " + p + " is not bound");
   auto kernels = kernel_trees(s, all);
   if (!kernels) return kernels.error();
   std::set<NodeId> below, above;
@@ -99,7 +104,8 @@ Expected<std::vector<Footprint>> footprints(const Schedule& s, NodeId at, const 
       while (loops < g->loops.size() && above.count(g->loops[loops].node)) ++loops;
       const Statement& st = *s.program->statement(g->stmt);
       for (int read = -1; read < static_cast<int>(st.reads.size()); ++read) {
-        auto f = footprint(*s.program, *g, loops, read < 0 ? st.write : st.reads[static_cast<size_t>(read)], read, all);
+        auto f = footprint(*s.program, *g, loops,
+                           read < 0 ? st.write : st.reads[static_cast<size_t>(read)], read, all);
         if (!f) return f.error();
         out.push_back(std::move(*f));
       }

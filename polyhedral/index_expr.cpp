@@ -17,7 +17,8 @@ namespace {
 
 using Kind = IndexExpr::Kind;
 
-// Two's complement arithmetic: parsed text may hold any int64, and wrapping is defined where overflow is not.
+// Two's complement arithmetic: parsed text may hold any int64, and wrapping is defined where
+// overflow is not.
 int64_t wrap_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 int64_t wrap_mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 
@@ -51,12 +52,17 @@ struct Linear {
 
 void add_to(Linear& l, const IndexExpr& e, int64_t scale) {
   switch (e.kind()) {
-    case Kind::Const: l.constant = wrap_add(l.constant, wrap_mul(scale, e.constant())); return;
-    case Kind::Mul: add_to(l, e.args()[0], wrap_mul(scale, e.constant())); return;
+    case Kind::Const:
+      l.constant = wrap_add(l.constant, wrap_mul(scale, e.constant()));
+      return;
+    case Kind::Mul:
+      add_to(l, e.args()[0], wrap_mul(scale, e.constant()));
+      return;
     case Kind::Add:
       for (const IndexExpr& a : e.args()) add_to(l, a, scale);
       return;
-    default: break;
+    default:
+      break;
   }
   for (auto& [c, atom] : l.terms)
     if (atom == e) {
@@ -103,7 +109,8 @@ IndexExpr IndexExpr::make(Kind k, int64_t c, std::vector<IndexExpr> args) {
   return IndexExpr(std::make_shared<const Node>(Node{k, c, {}, std::move(args)}));
 }
 
-// Normal form of a sum: positive coefficients first, larger ones first, then by structure; constant last.
+// Normal form of a sum: positive coefficients first, larger ones first, then by structure; constant
+// last.
 IndexExpr IndexExpr::sum(std::vector<std::pair<int64_t, IndexExpr>> terms, int64_t constant) {
   std::erase_if(terms, [](const auto& t) { return t.first == 0; });
   std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) {
@@ -198,7 +205,8 @@ IndexExpr IndexExpr::max(IndexExpr a, IndexExpr b) {
 
 int64_t IndexExpr::evaluate(const std::map<std::string, int64_t>& env) const {
   switch (kind()) {
-    case Kind::Const: return constant();
+    case Kind::Const:
+      return constant();
     case Kind::Var: {
       auto it = env.find(name());
       if (it == env.end()) throw std::out_of_range("index expression: unbound name " + name());
@@ -209,18 +217,24 @@ int64_t IndexExpr::evaluate(const std::map<std::string, int64_t>& env) const {
       for (const IndexExpr& a : args()) s = wrap_add(s, a.evaluate(env));
       return s;
     }
-    case Kind::Mul: return wrap_mul(constant(), args()[0].evaluate(env));
-    case Kind::FloorDiv: return floor_div(args()[0].evaluate(env), constant());
-    case Kind::Mod: return floor_mod(args()[0].evaluate(env), constant());
-    case Kind::Min: return std::min(args()[0].evaluate(env), args()[1].evaluate(env));
-    case Kind::Max: return std::max(args()[0].evaluate(env), args()[1].evaluate(env));
+    case Kind::Mul:
+      return wrap_mul(constant(), args()[0].evaluate(env));
+    case Kind::FloorDiv:
+      return floor_div(args()[0].evaluate(env), constant());
+    case Kind::Mod:
+      return floor_mod(args()[0].evaluate(env), constant());
+    case Kind::Min:
+      return std::min(args()[0].evaluate(env), args()[1].evaluate(env));
+    case Kind::Max:
+      return std::max(args()[0].evaluate(env), args()[1].evaluate(env));
   }
   return 0;
 }
 
 IndexExpr IndexExpr::substitute(const std::map<std::string, IndexExpr>& by) const {
   switch (kind()) {
-    case Kind::Const: return *this;
+    case Kind::Const:
+      return *this;
     case Kind::Var: {
       auto it = by.find(name());
       return it == by.end() ? *this : it->second;
@@ -230,11 +244,16 @@ IndexExpr IndexExpr::substitute(const std::map<std::string, IndexExpr>& by) cons
       for (const IndexExpr& a : args()) s = s + a.substitute(by);
       return s;
     }
-    case Kind::Mul: return args()[0].substitute(by) * constant();
-    case Kind::FloorDiv: return floordiv(args()[0].substitute(by), constant());
-    case Kind::Mod: return mod(args()[0].substitute(by), constant());
-    case Kind::Min: return min(args()[0].substitute(by), args()[1].substitute(by));
-    case Kind::Max: return max(args()[0].substitute(by), args()[1].substitute(by));
+    case Kind::Mul:
+      return args()[0].substitute(by) * constant();
+    case Kind::FloorDiv:
+      return floordiv(args()[0].substitute(by), constant());
+    case Kind::Mod:
+      return mod(args()[0].substitute(by), constant());
+    case Kind::Min:
+      return min(args()[0].substitute(by), args()[1].substitute(by));
+    case Kind::Max:
+      return max(args()[0].substitute(by), args()[1].substitute(by));
   }
   return *this;
 }

@@ -1,5 +1,5 @@
-// Small integer expressions over named variables (loop variables, tile axes, sizes), free of isl: what the
-// loop AST and the tile IR compute addresses, bounds and masks with.
+// Small integer expressions over named variables (loop variables, tile axes, sizes), free of isl:
+// what the loop AST and the tile IR compute addresses, bounds and masks with.
 #pragma once
 
 #include <cstdint>
@@ -25,31 +25,34 @@ class IndexExpr {
   static IndexExpr mod(IndexExpr a, int64_t d);
   static IndexExpr min(IndexExpr a, IndexExpr b);
   static IndexExpr max(IndexExpr a, IndexExpr b);
-  friend IndexExpr operator+(IndexExpr a, IndexExpr b);   // folds constants, collects like terms
+  friend IndexExpr operator+(IndexExpr a, IndexExpr b);  // folds constants, collects like terms
   friend IndexExpr operator-(IndexExpr a, IndexExpr b);
   friend IndexExpr operator*(IndexExpr a, int64_t c);
-  bool operator==(const IndexExpr& o) const;              // structural, after normalization
+  bool operator==(const IndexExpr& o) const;  // structural, after normalization
   Kind kind() const;
-  int64_t constant() const;                               // Const: value; Mul/FloorDiv/Mod: the constant
-  const std::string& name() const;                        // Var
-  const std::vector<IndexExpr>& args() const;             // Add: n-ary; Mul: one; Min/Max: two
+  int64_t constant() const;                    // Const: value; Mul/FloorDiv/Mod: the constant
+  const std::string& name() const;             // Var
+  const std::vector<IndexExpr>& args() const;  // Add: n-ary; Mul: one; Min/Max: two
   bool is_const() const { return kind() == Kind::Const; }
-  int64_t evaluate(const std::map<std::string, int64_t>& env) const;  // throws std::out_of_range: unbound name
+  int64_t evaluate(
+      const std::map<std::string, int64_t>& env) const;  // throws std::out_of_range: unbound name
   IndexExpr substitute(const std::map<std::string, IndexExpr>& by) const;
   void collect_vars(std::vector<std::string>& out) const;
-  int64_t coefficient(const std::string& name) const;     // of an affine term; 0 if absent or under div/mod
+  int64_t coefficient(
+      const std::string& name) const;  // of an affine term; 0 if absent or under div/mod
  private:
   struct Node;
   static IndexExpr make(Kind k, int64_t c, std::vector<IndexExpr> args);
-  static IndexExpr sum(std::vector<std::pair<int64_t, IndexExpr>> terms, int64_t constant);  // normal form
+  static IndexExpr sum(std::vector<std::pair<int64_t, IndexExpr>> terms,
+                       int64_t constant);  // normal form
   explicit IndexExpr(std::shared_ptr<const Node> n) : node_(std::move(n)) {}
   std::shared_ptr<const Node> node_;
 };
-std::string to_string(const IndexExpr& e);                // "64*i0 + i + 3", "floor(h/4)", "min(a, b)"
+std::string to_string(const IndexExpr& e);  // "64*i0 + i + 3", "floor(h/4)", "min(a, b)"
 Expected<IndexExpr> parse_index(std::string_view text);
 
-// A condition: a disjunction of conjunctions of  expr >= 0  or  expr == 0. Empty `any` is false; one empty
-// conjunction is true.
+// A condition: a disjunction of conjunctions of  expr >= 0  or  expr == 0. Empty `any` is false;
+// one empty conjunction is true.
 struct Cond {
   struct Atom {
     IndexExpr expr;

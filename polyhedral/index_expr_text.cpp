@@ -44,27 +44,40 @@ std::string text(const IndexExpr& e) {
                : text(a);
   };
   switch (e.kind()) {
-    case Kind::Const: return std::to_string(e.constant());
-    case Kind::Var: return quoted(e.name());
+    case Kind::Const:
+      return std::to_string(e.constant());
+    case Kind::Var:
+      return quoted(e.name());
     case Kind::Add: {
       std::string s;
       for (const IndexExpr& a : e.args()) {
         bool negative = (a.kind() == Kind::Mul || a.is_const()) && a.constant() < 0;
-        if (!s.empty()) s += negative ? " - " : " + ";
-        else if (negative) s += "-";
-        if (!negative) s += text(a);
-        else if (a.is_const()) s += magnitude_text(a.constant());
-        else if (a.constant() == -1) s += in_parens(a.args()[0]);
-        else s += magnitude_text(a.constant()) + "*" + in_parens(a.args()[0]);
+        if (!s.empty())
+          s += negative ? " - " : " + ";
+        else if (negative)
+          s += "-";
+        if (!negative)
+          s += text(a);
+        else if (a.is_const())
+          s += magnitude_text(a.constant());
+        else if (a.constant() == -1)
+          s += in_parens(a.args()[0]);
+        else
+          s += magnitude_text(a.constant()) + "*" + in_parens(a.args()[0]);
       }
       return s;
     }
     case Kind::Mul:
-      return (e.constant() == -1 ? "-" : std::to_string(e.constant()) + "*") + in_parens(e.args()[0]);
-    case Kind::FloorDiv: return "floor(" + in_parens(e.args()[0]) + "/" + std::to_string(e.constant()) + ")";
-    case Kind::Mod: return "mod(" + text(e.args()[0]) + ", " + std::to_string(e.constant()) + ")";
-    case Kind::Min: return "min(" + text(e.args()[0]) + ", " + text(e.args()[1]) + ")";
-    case Kind::Max: return "max(" + text(e.args()[0]) + ", " + text(e.args()[1]) + ")";
+      return (e.constant() == -1 ? "-" : std::to_string(e.constant()) + "*") +
+             in_parens(e.args()[0]);
+    case Kind::FloorDiv:
+      return "floor(" + in_parens(e.args()[0]) + "/" + std::to_string(e.constant()) + ")";
+    case Kind::Mod:
+      return "mod(" + text(e.args()[0]) + ", " + std::to_string(e.constant()) + ")";
+    case Kind::Min:
+      return "min(" + text(e.args()[0]) + ", " + text(e.args()[1]) + ")";
+    case Kind::Max:
+      return "max(" + text(e.args()[0]) + ", " + text(e.args()[1]) + ")";
   }
   return "0";
 }
@@ -74,16 +87,21 @@ std::string text(const Cond::Atom& a) {
   IndexExpr left, right;
   int64_t constant = 0;
   auto place = [&](const IndexExpr& t) {
-    if (t.is_const()) constant = t.constant();
-    else if (t.kind() == Kind::Mul && t.constant() < 0) left = left + t * -1;
-    else right = right + t;
+    if (t.is_const())
+      constant = t.constant();
+    else if (t.kind() == Kind::Mul && t.constant() < 0)
+      left = left + t * -1;
+    else
+      right = right + t;
   };
   if (a.expr.kind() == Kind::Add)
     for (const IndexExpr& t : a.expr.args()) place(t);
   else
     place(a.expr);
-  if (constant < 0 && left.is_const()) left = left + IndexExpr(constant) * -1;
-  else right = right + IndexExpr(constant);
+  if (constant < 0 && left.is_const())
+    left = left + IndexExpr(constant) * -1;
+  else
+    right = right + IndexExpr(constant);
   return text(left) + (a.equality ? " = " : " <= ") + text(right);
 }
 
@@ -105,8 +123,10 @@ class Parser {
       bool never = false;
       do {
         if (word("true")) continue;
-        if (word("false")) never = true;
-        else comparison(conj);
+        if (word("false"))
+          never = true;
+        else
+          comparison(conj);
       } while (!failed() && word("and"));
       if (!never) c.any.push_back(std::move(conj));
     } while (!failed() && word("or"));
@@ -182,10 +202,14 @@ class Parser {
   IndexExpr sum() {
     IndexExpr e = term();
     for (int n = 0; !failed(); ++n) {
-      if (n >= kMaxTerms) fail("too many terms");
-      else if (take('+')) e = e + term();
-      else if (take('-')) e = e - term();
-      else break;
+      if (n >= kMaxTerms)
+        fail("too many terms");
+      else if (take('+'))
+        e = e + term();
+      else if (take('-'))
+        e = e - term();
+      else
+        break;
     }
     return e;
   }
@@ -193,9 +217,12 @@ class Parser {
     IndexExpr e = factor();
     while (!failed() && take('*')) {
       IndexExpr f = factor();
-      if (f.is_const()) e = e * f.constant();
-      else if (e.is_const()) e = f * e.constant();
-      else fail("a product of two variables is not affine");
+      if (f.is_const())
+        e = e * f.constant();
+      else if (e.is_const())
+        e = f * e.constant();
+      else
+        fail("a product of two variables is not affine");
     }
     return e;
   }
@@ -218,7 +245,8 @@ class Parser {
     char c = s_[at_];
     if (std::isdigit(static_cast<unsigned char>(c))) return integer();
     if (c == '-') {
-      if (at_ + 1 < s_.size() && std::isdigit(static_cast<unsigned char>(s_[at_ + 1]))) return integer();
+      if (at_ + 1 < s_.size() && std::isdigit(static_cast<unsigned char>(s_[at_ + 1])))
+        return integer();
       ++at_;
       return factor() * -1;
     }
@@ -291,8 +319,10 @@ class Parser {
       IndexExpr b = sum();
       if (failed()) return;
       IndexExpr d = greater ? a - b : b - a;
-      if (equal) out.push_back({d, true});
-      else out.push_back({or_equal ? d : d - IndexExpr(1), false});
+      if (equal)
+        out.push_back({d, true});
+      else
+        out.push_back({or_equal ? d : d - IndexExpr(1), false});
       a = b;
       any = true;
     }

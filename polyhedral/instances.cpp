@@ -18,7 +18,8 @@ int64_t dot(const std::vector<int64_t>& c, std::span<const int64_t> x) {
 std::vector<int64_t> div_values(const std::vector<LinearDiv>& defs, std::span<const int64_t> dims) {
   std::vector<int64_t> values;
   for (const LinearDiv& d : defs)
-    values.push_back(floor_div(dot(d.dims, dims) + dot(d.divs, values) + d.constant, d.denominator));
+    values.push_back(
+        floor_div(dot(d.dims, dims) + dot(d.divs, values) + d.constant, d.denominator));
   return values;
 }
 
@@ -27,7 +28,25 @@ struct Node;
 using NodePtr = std::unique_ptr<Node>;
 struct Node {
   enum class Op {
-    Const, Var, And, Or, Max, Min, Minus, Add, Sub, Mul, FloorDiv, Mod, ZeroMod, Cond, Eq, Le, Lt, Ge, Gt
+    Const,
+    Var,
+    And,
+    Or,
+    Max,
+    Min,
+    Minus,
+    Add,
+    Sub,
+    Mul,
+    FloorDiv,
+    Mod,
+    ZeroMod,
+    Cond,
+    Eq,
+    Le,
+    Lt,
+    Ge,
+    Gt
   } op = Op::Const;
   int64_t value = 0;  // Const; Var: slot
   std::vector<NodePtr> args;
@@ -35,28 +54,46 @@ struct Node {
   int64_t eval(const std::vector<int64_t>& frame) const {
     auto a = [&](size_t k) { return args[k]->eval(frame); };
     switch (op) {
-      case Op::Const: return value;
-      case Op::Var: return frame[static_cast<size_t>(value)];
-      case Op::And: return a(0) && a(1);
-      case Op::Or: return a(0) || a(1);
-      case Op::Max: return fold(frame, [](int64_t x, int64_t y) { return std::max(x, y); });
-      case Op::Min: return fold(frame, [](int64_t x, int64_t y) { return std::min(x, y); });
-      case Op::Minus: return -a(0);
-      case Op::Add: return a(0) + a(1);
-      case Op::Sub: return a(0) - a(1);
-      case Op::Mul: return a(0) * a(1);
-      case Op::FloorDiv: return floor_div(a(0), a(1));
+      case Op::Const:
+        return value;
+      case Op::Var:
+        return frame[static_cast<size_t>(value)];
+      case Op::And:
+        return a(0) && a(1);
+      case Op::Or:
+        return a(0) || a(1);
+      case Op::Max:
+        return fold(frame, [](int64_t x, int64_t y) { return std::max(x, y); });
+      case Op::Min:
+        return fold(frame, [](int64_t x, int64_t y) { return std::min(x, y); });
+      case Op::Minus:
+        return -a(0);
+      case Op::Add:
+        return a(0) + a(1);
+      case Op::Sub:
+        return a(0) - a(1);
+      case Op::Mul:
+        return a(0) * a(1);
+      case Op::FloorDiv:
+        return floor_div(a(0), a(1));
       case Op::Mod: {
         const int64_t d = a(1);
         return a(0) - floor_div(a(0), d) * d;
       }
-      case Op::ZeroMod: return a(0) % a(1);
-      case Op::Cond: return a(0) ? a(1) : a(2);
-      case Op::Eq: return a(0) == a(1);
-      case Op::Le: return a(0) <= a(1);
-      case Op::Lt: return a(0) < a(1);
-      case Op::Ge: return a(0) >= a(1);
-      case Op::Gt: return a(0) > a(1);
+      case Op::ZeroMod:
+        return a(0) % a(1);
+      case Op::Cond:
+        return a(0) ? a(1) : a(2);
+      case Op::Eq:
+        return a(0) == a(1);
+      case Op::Le:
+        return a(0) <= a(1);
+      case Op::Lt:
+        return a(0) < a(1);
+      case Op::Ge:
+        return a(0) >= a(1);
+      case Op::Gt:
+        return a(0) > a(1);
     }
     return 0;
   }
@@ -85,7 +122,8 @@ class Compiler {
   std::unique_ptr<Step> step(const isl::ast_node& n) {
     auto out = std::make_unique<Step>();
     if (n.isa<isl::ast_node_block>()) {
-      n.as<isl::ast_node_block>().children().foreach([&](isl::ast_node c) { out->children.push_back(step(c)); });
+      n.as<isl::ast_node_block>().children().foreach (
+          [&](isl::ast_node c) { out->children.push_back(step(c)); });
     } else if (n.isa<isl::ast_node_for>()) {
       const auto loop = n.as<isl::ast_node_for>();
       out->kind = Step::Kind::For;
@@ -109,7 +147,8 @@ class Compiler {
       const auto call = n.as<isl::ast_node_user>().expr().as<isl::ast_expr_op>();
       out->kind = Step::Kind::User;
       out->statement = call.arg(0).as<isl::ast_expr_id>().id().name();
-      for (unsigned k = 1; k < call.n_arg(); ++k) out->dims.push_back(expr(call.arg(static_cast<int>(k))));
+      for (unsigned k = 1; k < call.n_arg(); ++k)
+        out->dims.push_back(expr(call.arg(static_cast<int>(k))));
     }
     return out;
   }
@@ -131,7 +170,8 @@ class Compiler {
     }
     const auto op = e.as<isl::ast_expr_op>();
     out->op = kind(op);
-    for (unsigned k = 0; k < op.n_arg(); ++k) out->args.push_back(expr(op.arg(static_cast<int>(k))));
+    for (unsigned k = 0; k < op.n_arg(); ++k)
+      out->args.push_back(expr(op.arg(static_cast<int>(k))));
     return out;
   }
 
@@ -145,7 +185,8 @@ class Compiler {
     if (e.isa<isl::ast_expr_op_add>()) return Op::Add;
     if (e.isa<isl::ast_expr_op_sub>()) return Op::Sub;
     if (e.isa<isl::ast_expr_op_mul>()) return Op::Mul;
-    if (e.isa<isl::ast_expr_op_div>() || e.isa<isl::ast_expr_op_fdiv_q>() || e.isa<isl::ast_expr_op_pdiv_q>())
+    if (e.isa<isl::ast_expr_op_div>() || e.isa<isl::ast_expr_op_fdiv_q>() ||
+        e.isa<isl::ast_expr_op_pdiv_q>())
       return Op::FloorDiv;
     if (e.isa<isl::ast_expr_op_pdiv_r>()) return Op::Mod;
     if (e.isa<isl::ast_expr_op_zdiv_r>()) return Op::ZeroMod;
@@ -174,7 +215,8 @@ class Runner {
       case Step::Kind::If:
         if (s.cond->eval(frame_)) return run(*s.children[0]);
         return s.children.size() < 2 || run(*s.children[1]);
-      case Step::Kind::For: return loop(s);
+      case Step::Kind::For:
+        return loop(s);
       case Step::Kind::User:
         dims_.clear();
         for (const auto& d : s.dims) dims_.push_back(d->eval(frame_));
@@ -205,7 +247,8 @@ class Runner {
 
 }  // namespace
 
-Expected<uint64_t> for_each_instance(const isl::schedule& order, uint64_t max_steps, const InstanceVisitor& visit) {
+Expected<uint64_t> for_each_instance(const isl::schedule& order, uint64_t max_steps,
+                                     const InstanceVisitor& visit) {
   if (order.domain().is_empty()) return uint64_t{0};
   Compiler compiler;
   auto step = with_quota(order.ctx(), 10 * kDefaultQuota, [&] {
@@ -219,7 +262,8 @@ Expected<uint64_t> for_each_instance(const isl::schedule& order, uint64_t max_st
   Runner runner(max_steps, compiler.slots(), visit);
   runner.run(**step);
   if (runner.limited())
-    return Refusal{"run instances in order", "", "more than " + std::to_string(max_steps) + " steps", "use smaller sizes"};
+    return Refusal{"run instances in order", "",
+                   "more than " + std::to_string(max_steps) + " steps", "use smaller sizes"};
   return runner.instances();
 }
 
@@ -228,7 +272,9 @@ AffineFunction::AffineFunction(const isl::aff& a) : form_(linear_form(a)) {}
 int64_t AffineFunction::operator()(std::span<const int64_t> dims) const {
   const int64_t numerator = form_.div_defs.empty()
                                 ? dot(form_.dims, dims) + form_.constant
-                                : dot(form_.dims, dims) + dot(form_.divs, div_values(form_.div_defs, dims)) + form_.constant;
+                                : dot(form_.dims, dims) +
+                                      dot(form_.divs, div_values(form_.div_defs, dims)) +
+                                      form_.constant;
   return floor_div(numerator, form_.denominator);
 }
 
@@ -246,7 +292,8 @@ PiecewiseFunction::PiecewiseFunction(const isl::pw_multi_aff& f, const isl::set&
     Piece p;
     p.everywhere = domain.is_subset(where);
     if (!p.everywhere) p.where = linear_form(where);
-    for (unsigned k = 0; k < value.size(); ++k) p.values.emplace_back(value.at(static_cast<int>(k)));
+    for (unsigned k = 0; k < value.size(); ++k)
+      p.values.emplace_back(value.at(static_cast<int>(k)));
     pieces_.push_back(std::move(p));
   });
 }

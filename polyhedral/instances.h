@@ -1,4 +1,5 @@
-// Running through the instances of a schedule in its order, and evaluating affine functions at them.
+// Running through the instances of a schedule in its order, and evaluating affine functions at
+// them.
 #pragma once
 
 #include <functional>
@@ -8,10 +9,12 @@
 
 namespace nautilus::poly {
 
-// Calls visit(statement, dims) for every instance of a schedule without parameters, in order; stops when it
-// returns false. A Refusal when isl cannot generate the loops or more than `max_steps` loop steps are taken.
+// Calls visit(statement, dims) for every instance of a schedule without parameters, in order; stops
+// when it returns false. A Refusal when isl cannot generate the loops or more than `max_steps` loop
+// steps are taken.
 using InstanceVisitor = std::function<bool(const std::string&, std::span<const int64_t>)>;
-Expected<uint64_t> for_each_instance(const isl::schedule& order, uint64_t max_steps, const InstanceVisitor& visit);
+Expected<uint64_t> for_each_instance(const isl::schedule& order, uint64_t max_steps,
+                                     const InstanceVisitor& visit);
 
 // A quasi-affine function without parameters, compiled for evaluation.
 class AffineFunction {

@@ -17,7 +17,9 @@ Expr without_float_casts(const Expr& e, std::map<Expr, Expr>& done) {
   if (const auto at = done.find(e); at != done.end()) return at->second;
   std::vector<Expr> args;
   for (const Expr& a : e->args) args.push_back(without_float_casts(a, done));
-  Expr out = e->op != Op::Cast ? Expr::make(e->op, args) : is_float(e->type) ? args[0] : Expr::cast(args[0], e->type);
+  Expr out = e->op != Op::Cast   ? Expr::make(e->op, args)
+             : is_float(e->type) ? args[0]
+                                 : Expr::cast(args[0], e->type);
   return done.emplace(e, out).first->second;
 }
 
@@ -29,8 +31,8 @@ struct Array {
 
 struct BoundAccess {
   Array* array;
-  PiecewiseFunction where;       // of the dims that are not gathered
-  std::vector<int> gather;       // per tensor dim: a read's number, or -1
+  PiecewiseFunction where;  // of the dims that are not gathered
+  std::vector<int> gather;  // per tensor dim: a read's number, or -1
 };
 
 struct Compiled {
@@ -56,18 +58,22 @@ struct Interpreter::State {
       for (const isl::pw_aff& e : t.extents) {
         const isl::set value = e.as_set();
         const auto x = dim_min(value, 0), y = dim_max(value, 0);
-        if (!x || x != y || *x < 0) return refuse(t.name, "its extents are not bound to sizes", "give every size");
+        if (!x || x != y || *x < 0)
+          return refuse(t.name, "its extents are not bound to sizes", "give every size");
         a.extents.push_back(*x);
         n = *x == 0 ? 0 : (n > kMaxElements ? n : n * static_cast<uint64_t>(*x));
       }
       total += n;
-      if (total > kMaxElements) return refuse(t.name, "the tensors have too many elements", "use smaller sizes");
+      if (total > kMaxElements)
+        return refuse(t.name, "the tensors have too many elements", "use smaller sizes");
       if (t.kind == TensorKind::Input) {
         const auto given = inputs.find(t.name);
         if (given == inputs.end()) return refuse(t.name, "no data is given for this input", "");
         if (given->second.size() != n)
-          return refuse(t.name, "it has " + std::to_string(n) + " elements; " +
-                                    std::to_string(given->second.size()) + " are given", "");
+          return refuse(t.name,
+                        "it has " + std::to_string(n) + " elements; " +
+                            std::to_string(given->second.size()) + " are given",
+                        "");
         a.data = given->second;
       } else {
         a.data.assign(n, initial(t));
@@ -87,14 +93,17 @@ struct Interpreter::State {
     values_.assign(c.reads.size(), 0);
     EvalEnv env;
     env.read = [&](int k) { return read(c, k, dims); };
-    env.index = [&](int k) { return static_cast<double>(c.indices.at(static_cast<size_t>(k))(dims)); };
+    env.index = [&](int k) {
+      return static_cast<double>(c.indices.at(static_cast<size_t>(k))(dims));
+    };
     env.param = [](const std::string&) { return std::numeric_limits<double>::quiet_NaN(); };
     if (c.guard && evaluate(c.guard, env) == 0) return !error_;
     double value = evaluate(c.expr, env);
     if (error_) return false;
     double* cell = element(c, c.write, dims);
     if (!cell) return false;
-    if (c.statement->reduction) value = combined(*c.statement->reduction, *cell, value, c.write.array->tensor->type);
+    if (c.statement->reduction)
+      value = combined(*c.statement->reduction, *cell, value, c.write.array->tensor->type);
     *cell = stored(value, c.write.array->tensor->type);
     return true;
   }
@@ -113,7 +122,8 @@ struct Interpreter::State {
   Buffers results() {
     Buffers out;
     for (auto& [name, a] : arrays_)
-      if (a.tensor->kind == TensorKind::Output || (options_.keep_temps && a.tensor->kind == TensorKind::Temp))
+      if (a.tensor->kind == TensorKind::Output ||
+          (options_.keep_temps && a.tensor->kind == TensorKind::Temp))
         out.emplace(name, std::move(a.data));
     return out;
   }
@@ -127,14 +137,16 @@ struct Interpreter::State {
   std::vector<char> known_;
   std::vector<double> values_;
 
-  Refusal refuse(const std::string& where, const std::string& why, const std::string& suggest) const {
+  Refusal refuse(const std::string& where, const std::string& why,
+                 const std::string& suggest) const {
     return Refusal{"interpret " + p_.name, where, why, suggest};
   }
 
   // Identity for reduced tensors; NaN marks elements that were never written.
   double initial(const Tensor& t) const {
     for (const Statement& s : p_.statements)
-      if (s.write.tensor == t.name && s.reduction) return stored(identity_value(*s.reduction), t.type);
+      if (s.write.tensor == t.name && s.reduction)
+        return stored(identity_value(*s.reduction), t.type);
     return is_float(t.type) ? std::numeric_limits<double>::quiet_NaN() : 0;
   }
 
@@ -145,13 +157,20 @@ struct Interpreter::State {
   static double combined(const Reduction& r, double a, double b, Type t) {
     const double args[2] = {a, b};
     switch (r.op) {
-      case ReduceOp::Sum: return apply_op(Op::Add, args, t);
-      case ReduceOp::Prod: return apply_op(Op::Mul, args, t);
-      case ReduceOp::Max: return apply_op(Op::Max, args, t);
-      case ReduceOp::Min: return apply_op(Op::Min, args, t);
-      case ReduceOp::Any: return apply_op(Op::Or, args, t);
-      case ReduceOp::All: return apply_op(Op::And, args, t);
-      case ReduceOp::User: break;
+      case ReduceOp::Sum:
+        return apply_op(Op::Add, args, t);
+      case ReduceOp::Prod:
+        return apply_op(Op::Mul, args, t);
+      case ReduceOp::Max:
+        return apply_op(Op::Max, args, t);
+      case ReduceOp::Min:
+        return apply_op(Op::Min, args, t);
+      case ReduceOp::Any:
+        return apply_op(Op::Or, args, t);
+      case ReduceOp::All:
+        return apply_op(Op::And, args, t);
+      case ReduceOp::User:
+        break;
     }
     EvalEnv env;
     env.vars = {{"a", a}, {"b", b}};
@@ -202,7 +221,9 @@ struct Interpreter::State {
       const double gathered = a.gather[k] >= 0 ? read(c, a.gather[k], dims) : 0;
       if (error_) return nullptr;
       // A huge or NaN index is out of bounds; the conversion must not see it.
-      const int64_t x = a.gather[k] < 0 ? index[next++] : (std::abs(gathered) < 9e15 ? static_cast<int64_t>(gathered) : -1);
+      const int64_t x = a.gather[k] < 0
+                            ? index[next++]
+                            : (std::abs(gathered) < 9e15 ? static_cast<int64_t>(gathered) : -1);
       full.push_back(x);
       if (x < 0 || x >= a.array->extents[k]) return fail(c, a, dims, full);
       flat = flat * a.array->extents[k] + x;
@@ -210,16 +231,18 @@ struct Interpreter::State {
     return &a.array->data[static_cast<size_t>(flat)];
   }
 
-  double* fail(const Compiled& c, const BoundAccess& a, std::span<const int64_t> dims, const std::vector<int64_t>& index) {
+  double* fail(const Compiled& c, const BoundAccess& a, std::span<const int64_t> dims,
+               const std::vector<int64_t>& index) {
     auto text = [](auto values) {
       std::string out = "[";
       for (int64_t v : values) out += (out.size() > 1 ? "," : "") + std::to_string(v);
       return out + "]";
     };
-    error_ = refuse(c.statement->name + text(dims), "touches " + a.array->tensor->name + text(std::span(index)) +
-                                                        ", which does not exist (extents " +
-                                                        text(std::span(a.array->extents)) + ")",
-                    "check the index data and the sizes");
+    error_ =
+        refuse(c.statement->name + text(dims),
+               "touches " + a.array->tensor->name + text(std::span(index)) +
+                   ", which does not exist (extents " + text(std::span(a.array->extents)) + ")",
+               "check the index data and the sizes");
     return nullptr;
   }
 };
@@ -227,10 +250,12 @@ struct Interpreter::State {
 Interpreter::Interpreter(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Interpreter::~Interpreter() = default;
 
-Expected<std::unique_ptr<Interpreter>> Interpreter::make(const Program& bound, const Buffers& inputs,
+Expected<std::unique_ptr<Interpreter>> Interpreter::make(const Program& bound,
+                                                         const Buffers& inputs,
                                                          const InterpretOptions& options) {
   auto state = std::make_unique<State>(bound, options);
-  auto prepared = with_quota(bound.context->get(), 10 * kDefaultQuota, [&] { return state->prepare(inputs); });
+  auto prepared =
+      with_quota(bound.context->get(), 10 * kDefaultQuota, [&] { return state->prepare(inputs); });
   if (!prepared) return Refusal{"interpret " + bound.name, "", prepared.error().why, ""};
   if (*prepared) return **prepared;
   return std::unique_ptr<Interpreter>(new Interpreter(std::move(state)));
@@ -257,8 +282,9 @@ Expected<Buffers> interpret(const Program& p, const Sizes& sizes, const Buffers&
   if (!bound) return bound.error();
   auto run = Interpreter::make(*bound, inputs, options);
   if (!run) return run.error();
-  const auto done = for_each_instance(bound->original, options.max_instances,
-                                      [&](const std::string& s, std::span<const int64_t> d) { return (*run)->execute(s, d); });
+  const auto done = for_each_instance(
+      bound->original, options.max_instances,
+      [&](const std::string& s, std::span<const int64_t> d) { return (*run)->execute(s, d); });
   if (!done) return done.error();
   if ((*run)->error()) return *(*run)->error();
   return (*run)->results();

@@ -1,5 +1,5 @@
-// Executes single instances of a program's statements on buffers: what interpret() and the executors of
-// schedules are made of.
+// Executes single instances of a program's statements on buffers: what interpret() and the
+// executors of schedules are made of.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace nautilus::poly {
 
-// Holds every tensor of a program without parameters as a row-major buffer of doubles. Tensors written by
-// reductions start at the identity, others at NaN (0 for integers).
+// Holds every tensor of a program without parameters as a row-major buffer of doubles. Tensors
+// written by reductions start at the identity, others at NaN (0 for integers).
 class Interpreter {
  public:
   // `bound` has no parameters (see instantiate) and outlives the interpreter.

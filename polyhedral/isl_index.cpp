@@ -4,7 +4,8 @@ namespace nautilus::poly {
 namespace {
 
 // coef * vars summed, plus the constant; columns whose coefficient is zero are not looked at.
-IndexExpr combine(const std::vector<int64_t>& coef, const std::vector<IndexExpr>& vars, IndexExpr sum) {
+IndexExpr combine(const std::vector<int64_t>& coef, const std::vector<IndexExpr>& vars,
+                  IndexExpr sum) {
   for (size_t k = 0; k < coef.size(); ++k)
     if (coef[k] != 0) sum = sum + vars.at(k) * coef[k];
   return sum;
@@ -18,8 +19,8 @@ std::vector<IndexExpr> variables(const std::vector<std::string>& names) {
 
 struct Columns {
   std::vector<IndexExpr> dims, params, divs;
-  IndexExpr value(const std::vector<int64_t>& d, const std::vector<int64_t>& p, const std::vector<int64_t>& v,
-                  int64_t constant) const {
+  IndexExpr value(const std::vector<int64_t>& d, const std::vector<int64_t>& p,
+                  const std::vector<int64_t>& v, int64_t constant) const {
     return combine(v, divs, combine(p, params, combine(d, dims, IndexExpr(constant))));
   }
   // Divs refer only to earlier divs once isl has explicit forms for all of them.
@@ -28,7 +29,8 @@ struct Columns {
       if (!d.known) return false;
       for (size_t k = divs.size(); k < d.divs.size(); ++k)
         if (d.divs[k] != 0) return false;
-      divs.push_back(IndexExpr::floordiv(value(d.dims, d.params, d.divs, d.constant), d.denominator));
+      divs.push_back(
+          IndexExpr::floordiv(value(d.dims, d.params, d.divs, d.constant), d.denominator));
     }
     return true;
   }
@@ -49,7 +51,9 @@ bool defines_a_div(const LinearConstraint& c, const std::vector<LinearDiv>& divs
   if (c.equality) return false;
   for (size_t k = 0; k < divs.size(); ++k) {
     if (same_up_to_div(c, divs[k], k, 1) && c.constant >= divs[k].constant) return true;
-    if (same_up_to_div(c, divs[k], k, -1) && c.constant >= divs[k].denominator - 1 - divs[k].constant) return true;
+    if (same_up_to_div(c, divs[k], k, -1) &&
+        c.constant >= divs[k].denominator - 1 - divs[k].constant)
+      return true;
   }
   return false;
 }
@@ -70,12 +74,15 @@ Expected<Cond> to_cond(const isl::set& s, const std::vector<std::string>& dim_na
   const std::vector<IndexExpr> params = variables(param_names(s));
   for (const LinearSet& piece : linear_form(s)) {
     Columns columns{variables(dim_names), params, {}};
-    if (!columns.add_divs(piece.divs)) return cannot("an existential variable without explicit form");
+    if (!columns.add_divs(piece.divs))
+      return cannot("an existential variable without explicit form");
     Cond::Conj conj;
     for (const LinearConstraint& c : piece.constraints) {
       if (defines_a_div(c, piece.divs)) continue;
       Cond::Atom atom{columns.value(c.dims, c.params, c.divs, c.constant), c.equality};
-      if (atom.expr.is_const() && (c.equality ? atom.expr.constant() == 0 : atom.expr.constant() >= 0)) continue;
+      if (atom.expr.is_const() &&
+          (c.equality ? atom.expr.constant() == 0 : atom.expr.constant() >= 0))
+        continue;
       conj.push_back(std::move(atom));
     }
     if (conj.empty()) return Cond::always();
@@ -143,7 +150,8 @@ Expected<IndexExpr> to_index(const isl::ast_expr& e, const NameMap& names) {
   if (quotient && constant(1)) return IndexExpr::floordiv(a[0], a[1].constant());
   if ((op.isa<isl::ast_expr_op_pdiv_r>() || op.isa<isl::ast_expr_op_zdiv_r>()) && constant(1))
     return IndexExpr::mod(a[0], a[1].constant());
-  return cannot("isl's expression \"" + isl_text(e) + "\" is not a sum, division, minimum or maximum");
+  return cannot("isl's expression \"" + isl_text(e) +
+                "\" is not a sum, division, minimum or maximum");
 }
 
 Expected<Cond> to_cond(const isl::ast_expr& e, const NameMap& names) {
@@ -158,9 +166,12 @@ Expected<Cond> to_cond(const isl::ast_expr& e, const NameMap& names) {
     for (unsigned k = 0; k < op.n_arg(); ++k) {
       auto c = to_cond(op.arg(static_cast<int>(k)), names);
       if (!c) return c;
-      if (both) out = conjunction(out, *c);
-      else if (c->is_always() || out.is_always()) out = Cond::always();
-      else out.any.insert(out.any.end(), c->any.begin(), c->any.end());
+      if (both)
+        out = conjunction(out, *c);
+      else if (c->is_always() || out.is_always())
+        out = Cond::always();
+      else
+        out.any.insert(out.any.end(), c->any.begin(), c->any.end());
     }
     return out;
   }

@@ -35,7 +35,9 @@ struct Collector {
   void walk(const Node& n, const Instances& instances, std::vector<Step>& path) {
     if (refusal || instances.empty()) return;
     switch (n.kind) {
-      case NodeKind::Leaf: leaf(n, instances, path); return;
+      case NodeKind::Leaf:
+        leaf(n, instances, path);
+        return;
       case NodeKind::Filter: {
         Instances in = filtered(instances, n.filter, sizes);
         for (const NodePtr& c : n.children) walk(*c, in, path);
@@ -66,12 +68,13 @@ struct Collector {
       for (const Step& step : path) {
         auto a = step.member->schedule.find(s.name);
         if (a == step.member->schedule.end()) {
-          refusal = Refusal{"generate loops", "band " + std::to_string(step.node),
-                            "member " + step.member->name + " does not order statement " + s.name, ""};
+          refusal =
+              Refusal{"generate loops", "band " + std::to_string(step.node),
+                      "member " + step.member->name + " does not order statement " + s.name, ""};
           return;
         }
-        problem.members.push_back({{step.member->name, step.node, step.member->mapping, step.member->step, false,
-                                    step.member->axis},
+        problem.members.push_back({{step.member->name, step.node, step.member->mapping,
+                                    step.member->step, false, step.member->axis},
                                    substitute_params(a->second, sizes)});
       }
       auto solved = solve_leaf(problem);
@@ -100,7 +103,8 @@ std::vector<std::string> LeafGeometry::point_names() const {
 
 isl::set full_tiles(const LeafGeometry& g) {
   if (g.always_full) return g.times;
-  const unsigned n = static_cast<unsigned>(g.loops.size()), m = static_cast<unsigned>(g.axes.size());
+  const unsigned n = static_cast<unsigned>(g.loops.size()),
+                 m = static_cast<unsigned>(g.axes.size());
   return g.times.subtract(project_out(g.box.subtract(g.inside), n, m)).coalesce();
 }
 
@@ -120,7 +124,9 @@ Sizes bound_sizes(const Program& p) {
   return fixed;
 }
 
-Expected<std::vector<KernelTree>> kernel_trees(const Schedule& s) { return kernel_trees(s, bound_sizes(*s.program)); }
+Expected<std::vector<KernelTree>> kernel_trees(const Schedule& s) {
+  return kernel_trees(s, bound_sizes(*s.program));
+}
 
 Expected<std::vector<KernelTree>> kernel_trees(const Schedule& s, const Sizes& sizes) {
   Collector::Instances all;
@@ -130,7 +136,8 @@ Expected<std::vector<KernelTree>> kernel_trees(const Schedule& s, const Sizes& s
     if (!d.is_empty()) all.emplace(st.name, set_dim_names(d, dim_names(st.domain)));
   }
   const Node* top = s.root.get();
-  while (top && (top->kind == NodeKind::Mark || top->kind == NodeKind::Filter) && top->children.size() == 1) {
+  while (top && (top->kind == NodeKind::Mark || top->kind == NodeKind::Filter) &&
+         top->children.size() == 1) {
     if (top->kind == NodeKind::Filter) all = Collector::filtered(all, top->filter, sizes);
     top = top->children[0].get();
   }

@@ -47,7 +47,8 @@ std::optional<OneDim> one_dim(const LinearAff& l) {
   if (!div || div->second != 1 || !all_zero(l.dims)) return {};
   const LinearDiv& d = l.div_defs[div->first];
   if (!all_zero(d.params) || !all_zero(d.divs)) return {};
-  if (auto u = only_unit(d.dims)) return OneDim{u->first, u->second, d.constant, d.denominator, l.constant};
+  if (auto u = only_unit(d.dims))
+    return OneDim{u->first, u->second, d.constant, d.denominator, l.constant};
   return {};
 }
 
@@ -55,7 +56,8 @@ isl::space set_space(isl::ctx ctx, const std::string& name, size_t n) {
   return isl::space::unit(ctx).add_named_tuple(name, static_cast<unsigned>(n));
 }
 
-isl::multi_aff tuple(const isl::space& in, const std::string& out, const std::vector<isl::aff>& affs) {
+isl::multi_aff tuple(const isl::space& in, const std::string& out,
+                     const std::vector<isl::aff>& affs) {
   isl::space space = in.add_named_tuple(out, static_cast<unsigned>(affs.size()));
   isl::aff_list list(in.ctx(), static_cast<int>(affs.size()));
   for (const isl::aff& a : affs) list = list.add(a);
@@ -64,7 +66,8 @@ isl::multi_aff tuple(const isl::space& in, const std::string& out, const std::ve
 
 class Solver {
  public:
-  explicit Solver(const LeafProblem& p) : p_(p), n_(p.dim_names.size()), axis_of_(n_, -1), recipe_(n_) {}
+  explicit Solver(const LeafProblem& p)
+      : p_(p), n_(p.dim_names.size()), axis_of_(n_, -1), recipe_(n_) {}
 
   Expected<LeafGeometry> solve() {
     classify();
@@ -102,7 +105,8 @@ class Solver {
 
   bool determined(size_t k) const { return recipe_[k] && recipe_[k]->form.tile == 1; }
 
-  // Which Tile member stands for which dim: the one dim of it that neither loops nor other members determine.
+  // Which Tile member stands for which dim: the one dim of it that neither loops nor other members
+  // determine.
   std::optional<Refusal> cover() {
     std::vector<bool> used(tiles_.size());
     for (bool again = true; again;) {
@@ -130,7 +134,8 @@ class Solver {
       for (size_t k = 0; k < n_; ++k)
         if (tile_forms_[j].any[k] && axis_of_[k] < 0 && !determined(k)) ++open;
       if (!used[j] && open > 1)
-        return refuse(p_.members[tiles_[j]].loop, "it mixes several dimensions that no other member determines",
+        return refuse(p_.members[tiles_[j]].loop,
+                      "it mixes several dimensions that no other member determines",
                       "map one member a dimension to tile, or map this one serial");
     }
     return {};
@@ -165,7 +170,8 @@ class Solver {
         continue;
       }
       const size_t t = g_.loops.size();
-      g_.loops.push_back({p_.stmt + "_" + p_.dim_names[k], p_.leaf, Mapping::Serial, 1, true, p_.dim_names[k]});
+      g_.loops.push_back(
+          {p_.stmt + "_" + p_.dim_names[k], p_.leaf, Mapping::Serial, 1, true, p_.dim_names[k]});
       times_.push_back(dim_aff(p_.domain.space(), static_cast<unsigned>(k)));
       g_.forms.push_back(OneDim{k, 1, 0, 1, 0});
       recipe_[k] = Recipe{*g_.forms.back(), t};
@@ -181,8 +187,10 @@ class Solver {
       if (axis) g_.axes.push_back(g_.axis.back());
       if (recipe_[k]) {  // sign*x + offset in [tile*(t - shift), + tile - 1]
         const OneDim& f = recipe_[k]->form;
-        isl::aff t = dim_aff(t_space, static_cast<unsigned>(recipe_[k]->loop)).add_constant(static_cast<long>(-f.shift));
-        isl::aff low = t.scale(static_cast<long>(f.tile)).add_constant(static_cast<long>(-f.offset));
+        isl::aff t = dim_aff(t_space, static_cast<unsigned>(recipe_[k]->loop))
+                         .add_constant(static_cast<long>(-f.shift));
+        isl::aff low =
+            t.scale(static_cast<long>(f.tile)).add_constant(static_cast<long>(-f.offset));
         if (f.sign < 0) low = low.neg().add_constant(static_cast<long>(1 - f.tile));
         g_.base.push_back(low);
         g_.extent.push_back(f.tile);
@@ -196,8 +204,10 @@ class Solver {
       const LoopDim& member = p_.members[static_cast<size_t>(axis_of_[k])].loop;
       isl::fixed_box box = inverse_of_dim(false, k).range_simple_fixed_box_hull();
       if (!box.is_valid())
-        return refuse(member, "the extent of " + p_.dim_names[k] + " in statement " + p_.stmt + " is not constant",
-                      "tile this dimension, or bind the sizes");
+        return refuse(
+            member,
+            "the extent of " + p_.dim_names[k] + " in statement " + p_.stmt + " is not constant",
+            "tile this dimension, or bind the sizes");
       g_.base.push_back(box.offset().at(0));
       g_.extent.push_back(to_int(box.size().at(0)));
     }
@@ -222,8 +232,8 @@ class Solver {
       if (!g_.axis[k].empty()) {
         isl::aff a = dim_aff(all, static_cast<unsigned>(next++));
         base = base.add(a);
-        g_.box = g_.box.intersect(a.ge_set(constant_aff(all, 0))).intersect(
-            a.le_set(constant_aff(all, g_.extent[k] - 1)));
+        g_.box = g_.box.intersect(a.ge_set(constant_aff(all, 0)))
+                     .intersect(a.le_set(constant_aff(all, g_.extent[k] - 1)));
       }
       x.push_back(base);
     }
@@ -237,12 +247,13 @@ class Solver {
 
   // Loops that the recipes reproduce by construction.
   bool implied(size_t loop) const {
-    return std::any_of(recipe_.begin(), recipe_.end(), [&](const auto& r) { return r && r->loop == loop; });
+    return std::any_of(recipe_.begin(), recipe_.end(),
+                       [&](const auto& r) { return r && r->loop == loop; });
   }
 
   Refusal refuse(const LoopDim& member, const std::string& why, const std::string& suggest) const {
-    return Refusal{"map member " + member.name + " to tile", "band " + std::to_string(member.node) + ", statement " + p_.stmt,
-                   why, suggest};
+    return Refusal{"map member " + member.name + " to tile",
+                   "band " + std::to_string(member.node) + ", statement " + p_.stmt, why, suggest};
   }
 
   struct Recipe {
@@ -252,12 +263,12 @@ class Solver {
   const LeafProblem& p_;
   size_t n_;
   LeafGeometry g_;
-  std::vector<isl::aff> times_;              // per loop, over stmt[x]
-  std::vector<size_t> tiles_;                // members mapped Tile
+  std::vector<isl::aff> times_;  // per loop, over stmt[x]
+  std::vector<size_t> tiles_;    // members mapped Tile
   std::vector<Involved> tile_forms_;
-  std::vector<int> axis_of_;                 // per dim: member, or -1
+  std::vector<int> axis_of_;  // per dim: member, or -1
   std::vector<std::optional<Recipe>> recipe_;
-  std::vector<bool> general_;                // per dim: determined, but not by one loop alone
+  std::vector<bool> general_;  // per dim: determined, but not by one loop alone
 };
 
 }  // namespace

@@ -10,10 +10,14 @@ namespace nautilus::poly {
 
 std::string_view verdict_name(VerdictKind k) {
   switch (k) {
-    case VerdictKind::Legal: return "legal";
-    case VerdictKind::Repairable: return "repairable";
-    case VerdictKind::Illegal: return "illegal";
-    case VerdictKind::Unknown: break;
+    case VerdictKind::Legal:
+      return "legal";
+    case VerdictKind::Repairable:
+      return "repairable";
+    case VerdictKind::Illegal:
+      return "illegal";
+    case VerdictKind::Unknown:
+      break;
   }
   return "unknown";
 }
@@ -23,7 +27,7 @@ namespace {
 // "band 12, member j0", "sequence 1".
 std::string place(const Schedule& s, const Violation& v) {
   const Node* n = find(s, v.node);
-  const std::string kind = !n                             ? "node"
+  const std::string kind = !n                              ? "node"
                            : n->kind == NodeKind::Band     ? "band"
                            : n->kind == NodeKind::Sequence ? "sequence"
                                                            : "leaf";
@@ -32,8 +36,10 @@ std::string place(const Schedule& s, const Violation& v) {
 
 std::string relaxation(const Program& p, const Dependence& d) {
   const Statement* st = p.statement(d.source);
-  const std::string op = st && st->reduction ? std::string(reduce_op_name(st->reduction->op)) : "its operator";
-  return "updates of " + d.tensor + " by " + d.source + " are reordered: " + op + " is associative and commutative";
+  const std::string op =
+      st && st->reduction ? std::string(reduce_op_name(st->reduction->op)) : "its operator";
+  return "updates of " + d.tensor + " by " + d.source + " are reordered: " + op +
+         " is associative and commutative";
 }
 
 // What a walk over some dependences found.
@@ -47,16 +53,19 @@ Findings find_all(const Schedule& s, const DependenceSet& deps, Wanted&& wanted)
   Findings out;
   TreeWalk walk(s);
   for (const Dependence& d : deps.all)
-    if (wanted(d) && walk.walk(d, out.violations)) out.relaxations.push_back(relaxation(*s.program, d));
+    if (wanted(d) && walk.walk(d, out.violations))
+      out.relaxations.push_back(relaxation(*s.program, d));
   return out;
 }
 
-// Whether every unpaid violation is an update of a reduction that comes after a use of its final value.
+// Whether every unpaid violation is an update of a reduction that comes after a use of its final
+// value.
 bool all_leave_reductions(const Schedule& s, const std::vector<Violation>& violations) {
   return std::all_of(violations.begin(), violations.end(), [&](const Violation& v) {
     const Statement* source = s.program->statement(v.dependence->source);
-    return v.paid_by >= 0 || (v.dependence->kind == DepKind::Flow && !v.unordered && !v.member.empty() && source &&
-                              source->reduction && v.dependence->source != v.dependence->sink);
+    return v.paid_by >= 0 ||
+           (v.dependence->kind == DepKind::Flow && !v.unordered && !v.member.empty() && source &&
+            source->reduction && v.dependence->source != v.dependence->sink);
   });
 }
 
@@ -72,9 +81,11 @@ Verdict judge(const Schedule& s, const Findings& f) {
   if (first_unpaid) {
     out.kind = VerdictKind::Illegal;
     out.witness = make_witness(*s.program, *first_unpaid);
-    out.why = (out.witness ? out.witness->text : first_unpaid->dependence->source + " must precede " +
-                                                     first_unpaid->dependence->sink) +
-              (first_unpaid->unordered ? "; nothing orders them at " : "; they are the other way round at ") +
+    out.why = (out.witness ? out.witness->text
+                           : first_unpaid->dependence->source + " must precede " +
+                                 first_unpaid->dependence->sink) +
+              (first_unpaid->unordered ? "; nothing orders them at "
+                                       : "; they are the other way round at ") +
               place(s, *first_unpaid);
     if (all_leave_reductions(s, f.violations))
       out.suggest = "all violated dependences leave a reduction's final value: try rolling_update";
@@ -95,7 +106,8 @@ Verdict judge(const Schedule& s, const Findings& f) {
     const Repair& r = out.repairs.back();
     out.why += (out.why.empty() ? "the running value of " : "; of ");
     for (size_t i = 0; i < r.sources.size(); ++i) out.why += (i ? ", " : "") + r.sources[i];
-    out.why += " in " + (r.targets.empty() ? std::string("?") : r.targets[0]) + " is paid by a correction";
+    out.why +=
+        " in " + (r.targets.empty() ? std::string("?") : r.targets[0]) + " is paid by a correction";
   }
   return out;
 }
@@ -109,14 +121,15 @@ Verdict unknown(const Refusal& r) {
 }
 
 template <class Wanted>
-Verdict check_some(const Schedule& s, const DependenceSet& deps, unsigned long quota, Wanted&& wanted) {
-  Expected<Verdict> v =
-      with_quota(s.program->context->get(), quota, [&] { return judge(s, find_all(s, deps, wanted)); });
+Verdict check_some(const Schedule& s, const DependenceSet& deps, unsigned long quota,
+                   Wanted&& wanted) {
+  Expected<Verdict> v = with_quota(s.program->context->get(), quota,
+                                   [&] { return judge(s, find_all(s, deps, wanted)); });
   return v ? *v : unknown(v.error());
 }
 
-// How a tree orders two statements, as the list of what decides: pairs of member functions with mappings, then
-// how a sequence parts them.
+// How a tree orders two statements, as the list of what decides: pairs of member functions with
+// mappings, then how a sequence parts them.
 struct Order {
   struct Step {
     const isl::aff* source;
@@ -133,13 +146,15 @@ Order order_of(const Schedule& s, const std::string& source, const std::string& 
   for (const Node* n = s.root.get(); n && n->kind != NodeKind::Leaf;) {
     for (const BandMember& m : n->members) {
       auto a = m.schedule.find(source), b = m.schedule.find(sink);
-      if (a != m.schedule.end() && b != m.schedule.end()) out.steps.push_back({&a->second, &b->second, m.mapping});
+      if (a != m.schedule.end() && b != m.schedule.end())
+        out.steps.push_back({&a->second, &b->second, m.mapping});
     }
     const Node* next = n->children.empty() ? nullptr : n->children[0].get();
     if (n->kind == NodeKind::Sequence) {
       int at_source = -1, at_sink = -1;
       for (size_t k = 0; k < n->children.size(); ++k) {
-        const bool has_source = n->children[k]->parts.count(source), has_sink = n->children[k]->parts.count(sink);
+        const bool has_source = n->children[k]->parts.count(source),
+                   has_sink = n->children[k]->parts.count(sink);
         if ((has_source && at_source >= 0) || (has_sink && at_sink >= 0)) return out.split = n, out;
         if (has_source) at_source = static_cast<int>(k);
         if (has_sink) at_sink = static_cast<int>(k);
@@ -155,7 +170,8 @@ Order order_of(const Schedule& s, const std::string& source, const std::string& 
 bool same_order(const Order& a, const Order& b) {
   if (a.steps.size() != b.steps.size() || a.split != b.split || a.end != b.end) return false;
   for (size_t k = 0; k < a.steps.size(); ++k)
-    if (a.steps[k].mapping != b.steps[k].mapping || !plain_equal(*a.steps[k].source, *b.steps[k].source) ||
+    if (a.steps[k].mapping != b.steps[k].mapping ||
+        !plain_equal(*a.steps[k].source, *b.steps[k].source) ||
         !plain_equal(*a.steps[k].sink, *b.steps[k].sink))
       return false;
   return true;
@@ -163,9 +179,11 @@ bool same_order(const Order& a, const Order& b) {
 
 }  // namespace
 
-Expected<std::vector<Violation>> violations(const Schedule& s, const DependenceSet& deps, unsigned long quota) {
-  auto found = with_quota(s.program->context->get(), quota,
-                          [&] { return find_all(s, deps, [](const Dependence&) { return true; }).violations; });
+Expected<std::vector<Violation>> violations(const Schedule& s, const DependenceSet& deps,
+                                            unsigned long quota) {
+  auto found = with_quota(s.program->context->get(), quota, [&] {
+    return find_all(s, deps, [](const Dependence&) { return true; }).violations;
+  });
   if (found) return found;
   Refusal r = found.error();
   r.asked = "find violated dependences";
@@ -176,7 +194,8 @@ Verdict check(const Schedule& s, const DependenceSet& deps, unsigned long quota)
   return check_some(s, deps, quota, [](const Dependence&) { return true; });
 }
 
-Verdict check_change(const Schedule& before, const Schedule& after, const DependenceSet& deps, unsigned long quota) {
+Verdict check_change(const Schedule& before, const Schedule& after, const DependenceSet& deps,
+                     unsigned long quota) {
   if (before.repairs.size() != after.repairs.size() || before.program != after.program)
     return check(after, deps, quota);
   std::map<std::pair<std::string, std::string>, bool> changed;
@@ -190,7 +209,9 @@ Verdict check_change(const Schedule& before, const Schedule& after, const Depend
     for (const Repair& r : after.repairs)
       if (takes_part(r, d.source) && takes_part(r, d.sink)) return true;
     auto [it, fresh] = changed.try_emplace({d.source, d.sink}, true);
-    if (fresh) it->second = !same_order(order_of(before, d.source, d.sink), order_of(after, d.source, d.sink));
+    if (fresh)
+      it->second =
+          !same_order(order_of(before, d.source, d.sink), order_of(after, d.source, d.sink));
     return it->second;
   });
 }

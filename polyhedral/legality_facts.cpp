@@ -10,16 +10,21 @@ namespace {
 bool subtract(std::vector<int64_t>& r, const std::vector<int64_t>& by, int64_t factor) {
   for (size_t k = 0; k < r.size(); ++k) {
     int64_t product;
-    if (__builtin_mul_overflow(by[k], factor, &product) || __builtin_sub_overflow(r[k], product, &r[k])) return false;
+    if (__builtin_mul_overflow(by[k], factor, &product) ||
+        __builtin_sub_overflow(r[k], product, &r[k]))
+      return false;
   }
   return true;
 }
 
-void append(std::string& key, int64_t v) { key.append(reinterpret_cast<const char*>(&v), sizeof v); }
+void append(std::string& key, int64_t v) {
+  key.append(reinterpret_cast<const char*>(&v), sizeof v);
+}
 
 }  // namespace
 
-// An affine function modulo the equalities: linear part, and divisions named by their own normal forms.
+// An affine function modulo the equalities: linear part, and divisions named by their own normal
+// forms.
 struct PairFacts::Normal {
   Row linear;
   int64_t denominator = 1;
@@ -31,16 +36,19 @@ struct PairFacts::Normal {
 };
 
 // Keeps the explicit equalities (without divisions) of the relation's affine hull.
-PairFacts::PairFacts(const Dependence& d, const std::vector<std::string>& params) : params_(params) {
+PairFacts::PairFacts(const Dependence& d, const std::vector<std::string>& params)
+    : params_(params) {
   n_source_ = n_in(d.relation);
   n_sink_ = n_out(d.relation);
-  const isl::map hull = d.relation.n_basic_map() == 1 ? d.relation : isl::map(d.relation.affine_hull());
+  const isl::map hull =
+      d.relation.n_basic_map() == 1 ? d.relation : isl::map(d.relation.affine_hull());
   const isl::set pairs = hull.wrap();
   const std::vector<std::string> names = param_names(pairs);
   const std::vector<LinearSet> pieces = linear_form(pairs);
   if (pieces.size() != 1) return;
   for (const LinearConstraint& c : pieces[0].constraints) {
-    if (!c.equality || std::any_of(c.divs.begin(), c.divs.end(), [](int64_t v) { return v != 0; })) continue;
+    if (!c.equality || std::any_of(c.divs.begin(), c.divs.end(), [](int64_t v) { return v != 0; }))
+      continue;
     Row r = c.dims;
     r.resize(n_source_ + n_sink_ + params_.size() + 1, 0);
     bool known = true;
@@ -81,8 +89,10 @@ void PairFacts::add_equality(Row r) {
 }
 
 // A linear form of one end as a row over both ends.
-std::optional<PairFacts::Row> PairFacts::row(const std::vector<int64_t>& dims, const std::vector<int64_t>& params,
-                                             const std::vector<std::string>& names, int64_t constant, bool sink) const {
+std::optional<PairFacts::Row> PairFacts::row(const std::vector<int64_t>& dims,
+                                             const std::vector<int64_t>& params,
+                                             const std::vector<std::string>& names,
+                                             int64_t constant, bool sink) const {
   Row r(n_source_ + n_sink_ + params_.size() + 1, 0);
   for (size_t k = 0; k < dims.size(); ++k) r[(sink ? n_source_ : 0) + k] = dims[k];
   for (size_t k = 0; k < params.size(); ++k) {

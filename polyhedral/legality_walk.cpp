@@ -15,7 +15,8 @@ struct TreeWalk::State {
   std::vector<Violation>& out;
 
   bool reduction() const { return d.kind == DepKind::Reduction; }
-  void add(const isl::set& pairs, const Node& n, const std::string& member, bool unordered, int paid_by) {
+  void add(const isl::set& pairs, const Node& n, const std::string& member, bool unordered,
+           int paid_by) {
     out.push_back({&d, pairs.unwrap(), n.id, member, unordered, paid_by});
   }
   // { [s -> t] -> [sink(t) - source(s)] }
@@ -30,7 +31,9 @@ struct TreeWalk::State {
 
 namespace {
 
-bool parallel(const BandMember& m) { return m.mapping == Mapping::Grid || m.mapping == Mapping::Warpgroup; }
+bool parallel(const BandMember& m) {
+  return m.mapping == Mapping::Grid || m.mapping == Mapping::Warpgroup;
+}
 
 bool lists(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -39,7 +42,8 @@ bool lists(const std::vector<std::string>& names, const std::string& name) {
 bool any_parallel(const Node& n, const std::string& stmt) {
   for (const BandMember& m : n.members)
     if (parallel(m) && m.schedule.count(stmt)) return true;
-  return std::any_of(n.children.begin(), n.children.end(), [&](const NodePtr& c) { return any_parallel(*c, stmt); });
+  return std::any_of(n.children.begin(), n.children.end(),
+                     [&](const NodePtr& c) { return any_parallel(*c, stmt); });
 }
 
 // The members of a band as integers: by member, by statement.
@@ -89,24 +93,28 @@ bool TreeWalk::walk(const Dependence& d, std::vector<Violation>& out) {
   return state.relaxed;
 }
 
-// A running value must be one (some update precedes each use), and the last one must be seen (some use follows each
-// update): where that is not so, no correction pays.
+// A running value must be one (some update precedes each use), and the last one must be seen (some
+// use follows each update): where that is not so, no correction pays.
 void TreeWalk::withdraw(const Dependence& d, std::vector<Violation>& out, size_t from) {
   std::optional<isl::map> kept;
   for (size_t k = from; k < out.size(); ++k)
     if (out[k].paid_by >= 0) kept = (kept ? *kept : d.relation).subtract(out[k].pairs);
-  if (!kept || (d.relation.range().is_subset(kept->range()) && d.relation.domain().is_subset(kept->domain()))) return;
+  if (!kept || (d.relation.range().is_subset(kept->range()) &&
+                d.relation.domain().is_subset(kept->domain())))
+    return;
   for (size_t k = from; k < out.size(); ++k) out[k].paid_by = -1;
 }
 
-// Whether every via value is used in the iteration that computed it, of all loops that hold both: else the source may
-// have moved in between, and the value is stale when its target adds it.
+// Whether every via value is used in the iteration that computed it, of all loops that hold both:
+// else the source may have moved in between, and the value is stale when its target adds it.
 bool TreeWalk::aligned(size_t repair) {
   if (const auto at = aligned_.find(repair); at != aligned_.end()) return at->second;
   const Repair& r = s_.repairs[repair];
   const auto apart = [&](const Statement& via, const Statement& use, const Access& read) {
-    const isl::map pairs = restricted(*s_.program, via, via.write).apply_range(restricted(*s_.program, use, read).reverse());
-    const PairFacts facts({DepKind::Flow, via.name, use.name, read.tensor, -1, pairs}, s_.program->params);
+    const isl::map pairs = restricted(*s_.program, via, via.write)
+                               .apply_range(restricted(*s_.program, use, read).reverse());
+    const PairFacts facts({DepKind::Flow, via.name, use.name, read.tensor, -1, pairs},
+                          s_.program->params);
     for (const Node* n : preorder(s_))
       for (size_t k = 0; k < n->members.size(); ++k) {
         const BandMember& m = n->members[k];
@@ -114,7 +122,8 @@ bool TreeWalk::aligned(size_t repair) {
         if (a == m.schedule.end() || b == m.schedule.end()) continue;
         const auto& forms = forms_of(*n)[k];
         if (facts.distance(forms.at(via.name), forms.at(use.name)).constant == 0) continue;
-        if (!pairs.is_subset(a->second.as_map().apply_range(b->second.as_map().reverse()))) return true;
+        if (!pairs.is_subset(a->second.as_map().apply_range(b->second.as_map().reverse())))
+          return true;
       }
     return false;
   };
@@ -129,8 +138,9 @@ bool TreeWalk::aligned(size_t repair) {
   return aligned_[repair] = good;
 }
 
-// Whether the loop also holds every statement that a running value goes on to, through the via statements: one outside
-// runs after the source's later updates, which its target is already corrected for.
+// Whether the loop also holds every statement that a running value goes on to, through the via
+// statements: one outside runs after the source's later updates, which its target is already
+// corrected for.
 bool TreeWalk::used_within(const BandMember& m, const Repair& r, const std::string& via) const {
   std::vector<std::string> reached{via};
   for (size_t k = 0; k < reached.size(); ++k) {
@@ -139,22 +149,28 @@ bool TreeWalk::used_within(const BandMember& m, const Repair& r, const std::stri
     if (!from || !lists(r.via, reached[k])) continue;
     for (const Statement& use : s_.program->statements)
       if ((lists(r.via, use.name) || lists(r.targets, use.name)) && !lists(reached, use.name) &&
-          std::any_of(use.reads.begin(), use.reads.end(), [&](const Access& a) { return a.tensor == from->write.tensor; }))
+          std::any_of(use.reads.begin(), use.reads.end(),
+                      [&](const Access& a) { return a.tensor == from->write.tensor; }))
         reached.push_back(use.name);
   }
   return true;
 }
 
-// A repair pays where a band at or below its own puts a source's later update after a use of the running value.
-int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d) {
+// A repair pays where a band at or below its own puts a source's later update after a use of the
+// running value.
+int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m,
+                    const Dependence& d) {
   if (d.kind != DepKind::Flow || parallel(m) || m.mapping == Mapping::Tile) return -1;
   int paid_by = -1;
   for (size_t k = 0; k < s_.repairs.size(); ++k) {
     const Repair& r = s_.repairs[k];
-    if (!lists(r.sources, d.source) || !(lists(r.via, d.sink) || lists(r.targets, d.sink))) continue;
-    if (!aligned(k) || !used_within(m, r, d.sink)) return -1;  // a target would add stale values, whoever else pays
-    const bool inside = band.id == r.band ||
-                        std::any_of(above.begin(), above.end(), [&](const Node* n) { return n->id == r.band; });
+    if (!lists(r.sources, d.source) || !(lists(r.via, d.sink) || lists(r.targets, d.sink)))
+      continue;
+    if (!aligned(k) || !used_within(m, r, d.sink))
+      return -1;  // a target would add stale values, whoever else pays
+    const bool inside =
+        band.id == r.band ||
+        std::any_of(above.begin(), above.end(), [&](const Node* n) { return n->id == r.band; });
     if (inside && paid_by < 0) paid_by = static_cast<int>(k);
   }
   return paid_by;
@@ -162,13 +178,16 @@ int TreeWalk::payer(const std::vector<const Node*>& above, const Node& band, con
 
 void TreeWalk::node(const Node& n, isl::set pairs, std::vector<const Node*> above, State& state) {
   switch (n.kind) {
-    case NodeKind::Band: return band(n, std::move(pairs), above, state);
-    case NodeKind::Sequence: return sequence(n, std::move(pairs), above, state);
+    case NodeKind::Band:
+      return band(n, std::move(pairs), above, state);
+    case NodeKind::Sequence:
+      return sequence(n, std::move(pairs), above, state);
     case NodeKind::Filter:
     case NodeKind::Mark:
       above.push_back(&n);
       return node(*n.children[0], std::move(pairs), std::move(above), state);
-    case NodeKind::Leaf: break;
+    case NodeKind::Leaf:
+      break;
   }
   if (!state.reduction() && !pairs.is_empty()) state.add(pairs, n, "", true, -1);
 }
@@ -180,9 +199,11 @@ void TreeWalk::band(const Node& n, isl::set pairs, std::vector<const Node*>& abo
     const BandMember& m = n.members[k];
     auto source = m.schedule.find(state.d.source), sink = m.schedule.find(state.d.sink);
     if (source == m.schedule.end() || sink == m.schedule.end()) continue;
-    if (state.reduction() && state.relaxed && !state.parallel_members) return;  // nothing left to learn
+    if (state.reduction() && state.relaxed && !state.parallel_members)
+      return;  // nothing left to learn
     const auto& forms = all_forms[k];
-    const PairFacts::Distance known = state.facts.distance(forms.at(state.d.source), forms.at(state.d.sink));
+    const PairFacts::Distance known =
+        state.facts.distance(forms.at(state.d.source), forms.at(state.d.sink));
     if (known.constant == 0) continue;
     const isl::aff diff = state.difference(source->second, sink->second);
     const isl::aff zero = diff.space().domain().zero_aff_on_domain();
@@ -211,7 +232,8 @@ void TreeWalk::band(const Node& n, isl::set pairs, std::vector<const Node*>& abo
 }
 
 // Earlier children come first; pairs inside one child go down with it.
-void TreeWalk::sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state) {
+void TreeWalk::sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above,
+                        State& state) {
   std::vector<size_t> sources, sinks;
   for (size_t k = 0; k < n.children.size(); ++k) {
     if (n.children[k]->parts.count(state.d.source)) sources.push_back(k);

@@ -13,7 +13,8 @@ namespace nautilus::poly {
 class TreeWalk {
  public:
   explicit TreeWalk(const Schedule& s) : s_(s) {}
-  // Appends what d loses. Returns whether a reduction's updates are reordered (Reduction dependences only).
+  // Appends what d loses. Returns whether a reduction's updates are reordered (Reduction
+  // dependences only).
   bool walk(const Dependence& d, std::vector<Violation>& out);
 
  private:
@@ -22,7 +23,8 @@ class TreeWalk {
   void node(const Node& n, isl::set pairs, std::vector<const Node*> above, State& state);
   void band(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
   void sequence(const Node& n, isl::set pairs, std::vector<const Node*>& above, State& state);
-  int payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m, const Dependence& d);
+  int payer(const std::vector<const Node*>& above, const Node& band, const BandMember& m,
+            const Dependence& d);
   bool aligned(size_t repair);
   bool used_within(const BandMember& m, const Repair& r, const std::string& via) const;
   static void withdraw(const Dependence& d, std::vector<Violation>& out, size_t from);

@@ -7,7 +7,8 @@
 namespace nautilus::poly {
 namespace {
 
-// What is known where isl emits a statement: the tiles executed there, against the leaf's full tiles.
+// What is known where isl emits a statement: the tiles executed there, against the leaf's full
+// tiles.
 struct PieceMaker {
   const LoopKernel& k;
   bool separate;
@@ -35,8 +36,10 @@ struct PieceMaker {
         isl::set lifted = set_tuple_name(insert_dims(executed, n, m), l.geometry->label);
         isl::set mask = l.inside->gist(l.box->intersect(lifted)).coalesce();
         auto cond = to_cond(mask, l.names);
-        if (cond) p.mask = *cond;
-        else refusal = cond.error();
+        if (cond)
+          p.mask = *cond;
+        else
+          refusal = cond.error();
         if (p.mask.is_always()) p.partial = false;
       }
     }
@@ -61,13 +64,16 @@ LoopPtr grid_loops(const LoopKernel& k, LoopPtr body) {
   return body;
 }
 
-Expected<LoopPtr> kernel_loops(const KernelTree& tree, const isl::set& context, const LoopOptions& options) {
+Expected<LoopPtr> kernel_loops(const KernelTree& tree, const isl::set& context,
+                               const LoopOptions& options) {
   auto k = loop_kernel(tree, context, options.separate_full_tiles);
   if (!k) return k.error();
   if (k->leaves.empty()) return LoopPtr(std::make_shared<Loop>());
   PieceMaker maker{*k, options.separate_full_tiles, {}, {}};
-  isl::ast_build build = isl::ast_build::from_context(k->context).set_at_each_domain(
-      [&](const isl::ast_node& n, const isl::ast_build& b) { return maker.make(n, b); });
+  isl::ast_build build =
+      isl::ast_build::from_context(k->context)
+          .set_at_each_domain(
+              [&](const isl::ast_node& n, const isl::ast_build& b) { return maker.make(n, b); });
   isl::ast_node ast = build.node_from(loop_schedule(*k));
   if (maker.refusal) return *maker.refusal;
   auto body = to_loops(*k, ast, maker.pieces);
@@ -83,8 +89,9 @@ void print(const LoopPtr& l, int indent, std::string& out) {
       return;
     case Loop::Kind::For: {
       const bool once = l->upper == l->lower + IndexExpr(1);
-      out += pad + (once ? l->iv + " = " + to_string(l->lower)
-                         : "for " + l->iv + " in " + to_string(l->lower) + " .. " + to_string(l->upper));
+      out += pad +
+             (once ? l->iv + " = " + to_string(l->lower)
+                   : "for " + l->iv + " in " + to_string(l->lower) + " .. " + to_string(l->upper));
       if (l->step != 1) out += " step " + std::to_string(l->step);
       if (l->mapping != Mapping::Serial) out += " (" + std::string(mapping_name(l->mapping)) + ")";
       out += "\n";

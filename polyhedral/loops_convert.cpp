@@ -1,5 +1,5 @@
-// isl's AST as Loops: names of members for isl's iterators, and a For for every member, also where isl substituted
-// its single value.
+// isl's AST as Loops: names of members for isl's iterators, and a For for every member, also where
+// isl substituted its single value.
 #include <algorithm>
 
 #include "polyhedral/context_ast.h"
@@ -61,7 +61,8 @@ struct Converter {
       return out;
     }
     isl::ast_node_list list = n.as<isl::ast_node_block>().children();
-    for (unsigned c = 0; c < list.size(); ++c) out->children.push_back(convert(list.at(static_cast<int>(c)), names));
+    for (unsigned c = 0; c < list.size(); ++c)
+      out->children.push_back(convert(list.at(static_cast<int>(c)), names));
     return out;
   }
 
@@ -84,8 +85,8 @@ struct Converter {
     } else {
       out->step = value(to_index(f.inc(), names)).constant();
       auto cond = f.cond().as<isl::ast_expr_op>();
-      out->upper = value(to_index(cond.arg(1), names)) +
-                   IndexExpr(cond.isa<isl::ast_expr_op_le>() ? 1 : 0);
+      out->upper =
+          value(to_index(cond.arg(1), names)) + IndexExpr(cond.isa<isl::ast_expr_op_le>() ? 1 : 0);
     }
     out->children.push_back(convert(f.body(), inner));
     return out;
@@ -103,10 +104,12 @@ struct Converter {
     NameMap by;
     auto call = u.expr().as<isl::ast_expr_op>();
     for (size_t t = 0; t < g.loops.size(); ++t) {
-      IndexExpr v = t < k.grid.size() ? IndexExpr::var(g.loops[t].name)
-                                      : value(to_index(call.arg(static_cast<int>(t - k.grid.size() + 1)), names));
+      IndexExpr v = t < k.grid.size()
+                        ? IndexExpr::var(g.loops[t].name)
+                        : value(to_index(call.arg(static_cast<int>(t - k.grid.size() + 1)), names));
       if (mentions(v, g.loops[t].name) && !(v == IndexExpr::var(g.loops[t].name)) && !refusal)
-        refusal = Refusal{"generate loops", "statement " + g.stmt, "isl renumbered loop " + g.loops[t].name, ""};
+        refusal = Refusal{"generate loops", "statement " + g.stmt,
+                          "isl renumbered loop " + g.loops[t].name, ""};
       out->times.push_back(v);
       by[g.loops[t].name] = v;
     }
@@ -118,7 +121,8 @@ struct Converter {
     return out;
   }
 
-  // The value that loop `depth` has in all statements below `l`, if isl replaced the loop by it everywhere.
+  // The value that loop `depth` has in all statements below `l`, if isl replaced the loop by it
+  // everywhere.
   struct Fixed {
     const LoopDim* dim;
     IndexExpr value;
@@ -131,13 +135,16 @@ struct Converter {
       if (s->leaf->loops.size() <= depth) return {};
       const LoopDim& d = s->leaf->loops[depth];
       if (mentions(s->times[depth], d.name)) return {};
-      if (out && (out->dim->node != d.node || out->dim->name != d.name || !(out->value == s->times[depth]))) return {};
+      if (out && (out->dim->node != d.node || out->dim->name != d.name ||
+                  !(out->value == s->times[depth])))
+        return {};
       if (!out) out = Fixed{&d, s->times[depth]};
     }
     return out;
   }
 
-  // Statements and loops inside loops 0..depth-1: wraps what has a fixed value of loop `depth` into a For over it.
+  // Statements and loops inside loops 0..depth-1: wraps what has a fixed value of loop `depth` into
+  // a For over it.
   std::vector<LoopPtr> complete(const std::vector<LoopPtr>& nodes, size_t depth) const {
     std::vector<LoopPtr> out;
     for (size_t i = 0; i < nodes.size();) {
@@ -153,7 +160,9 @@ struct Converter {
         std::vector<LoopPtr> group;
         for (; i < nodes.size(); ++i) {
           auto w = fixed_value(nodes[i], depth);
-          if (!w || w->dim->node != v->dim->node || w->dim->name != v->dim->name || !(w->value == v->value)) break;
+          if (!w || w->dim->node != v->dim->node || w->dim->name != v->dim->name ||
+              !(w->value == v->value))
+            break;
           group.push_back(nodes[i]);
         }
         auto f = std::make_shared<Loop>();
@@ -185,7 +194,8 @@ struct Converter {
 
 }  // namespace
 
-Expected<LoopPtr> to_loops(const LoopKernel& k, const isl::ast_node& ast, const std::vector<Piece>& pieces) {
+Expected<LoopPtr> to_loops(const LoopKernel& k, const isl::ast_node& ast,
+                           const std::vector<Piece>& pieces) {
   Converter c{k, pieces, {}};
   LoopPtr l = c.convert(ast, {});
   if (c.refusal) return *c.refusal;

@@ -1,4 +1,5 @@
-// The pieces of loop generation: one kernel's isl schedule over loop coordinates, and isl's AST made into Loops.
+// The pieces of loop generation: one kernel's isl schedule over loop coordinates, and isl's AST
+// made into Loops.
 #pragma once
 
 #include "polyhedral/leaf_geometry.h"
@@ -9,11 +10,11 @@ namespace nautilus::poly {
 // A leaf's sets with the outermost Grid loops turned into parameters: what isl generates code for.
 struct LoopLeaf {
   LeafPtr geometry;
-  isl::set times;                     // { label[t'] }: t' are the loops that are not grid dims
+  isl::set times;  // { label[t'] }: t' are the loops that are not grid dims
   // Absent when every tile is full (inside, box: { label[t', a] }); full also when not wanted.
   std::optional<isl::set> full, inside, box;
-  std::vector<std::string> names;     // of t', then axes
-  std::vector<IndexExpr> base;        // over all loop names
+  std::vector<std::string> names;  // of t', then axes
+  std::vector<IndexExpr> base;     // over all loop names
 };
 struct GridLoop {
   LoopDim dim;
@@ -22,15 +23,16 @@ struct GridLoop {
 struct LoopKernel {
   const KernelTree* tree = nullptr;
   std::vector<GridLoop> grid;
-  isl::set context;                   // parameters: sizes and grid loops
+  isl::set context;  // parameters: sizes and grid loops
   std::vector<LoopLeaf> leaves;
 };
 
 // Outermost Grid members with their rectangular hulls, and the leaves' sets within them.
-Expected<LoopKernel> loop_kernel(const KernelTree& tree, const isl::set& size_context, bool full_tiles);
+Expected<LoopKernel> loop_kernel(const KernelTree& tree, const isl::set& size_context,
+                                 bool full_tiles);
 
-// Domain: the union of the leaves' times; bands: the members that remain. Loops are split (isolate) where all
-// tiles below are full.
+// Domain: the union of the leaves' times; bands: the members that remain. Loops are split (isolate)
+// where all tiles below are full.
 isl::schedule loop_schedule(const LoopKernel& k);
 
 // A statement copy in isl's AST: which leaf, and what is known about the tiles it is executed for.
@@ -40,6 +42,7 @@ struct Piece {
   Cond mask = Cond::always();
 };
 // isl's AST as Loops below the grid; every member gets its For.
-Expected<LoopPtr> to_loops(const LoopKernel& k, const isl::ast_node& ast, const std::vector<Piece>& pieces);
+Expected<LoopPtr> to_loops(const LoopKernel& k, const isl::ast_node& ast,
+                           const std::vector<Piece>& pieces);
 
 }  // namespace nautilus::poly

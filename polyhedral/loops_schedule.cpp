@@ -6,7 +6,8 @@
 namespace nautilus::poly {
 namespace {
 
-// Number of Grid members at the top of every path: bands in a chain, up to the first loop that is not Grid.
+// Number of Grid members at the top of every path: bands in a chain, up to the first loop that is
+// not Grid.
 size_t leading_grid(const Node* n) {
   size_t count = 0;
   while (n) {
@@ -40,22 +41,27 @@ struct Builder {
   }
 
   // Inserts a band of loops [from, to) of each leaf.
-  isl::schedule_node band(isl::schedule_node at, const Leaves& leaves, size_t from, size_t to) const {
+  isl::schedule_node band(isl::schedule_node at, const Leaves& leaves, size_t from,
+                          size_t to) const {
     std::optional<isl::multi_union_pw_aff> all;
     for (const LoopLeaf* l : leaves) {
       isl::space in = l->times.space();
       isl::aff_list list(in.ctx(), static_cast<int>(to - from));
-      for (size_t d = from; d < to; ++d) list = list.add(dim_aff(in, static_cast<unsigned>(d - grid)));
+      for (size_t d = from; d < to; ++d)
+        list = list.add(dim_aff(in, static_cast<unsigned>(d - grid)));
       isl::multi_aff a(in.add_unnamed_tuple(static_cast<unsigned>(to - from)), list);
-      isl::multi_union_pw_aff m = a.to_multi_union_pw_aff().intersect_domain(l->times.to_union_set());
+      isl::multi_union_pw_aff m =
+          a.to_multi_union_pw_aff().intersect_domain(l->times.to_union_set());
       all = all ? all->union_add(m) : m;
     }
     auto node = at.insert_partial_schedule(*all).as<isl::schedule_node_band>();
-    if (auto iso = isolate(leaves, from, to)) node = node.set_ast_build_options(iso->to_union_set());
+    if (auto iso = isolate(leaves, from, to))
+      node = node.set_ast_build_options(iso->to_union_set());
     return node;
   }
 
-  // { isolate[[outer] -> [band]] }: where every partial leaf below has its full tiles; nothing to split otherwise.
+  // { isolate[[outer] -> [band]] }: where every partial leaf below has its full tiles; nothing to
+  // split otherwise.
   std::optional<isl::set> isolate(const Leaves& leaves, size_t from, size_t to) const {
     std::optional<isl::set> full, some;
     const unsigned depth = static_cast<unsigned>(to - grid);
@@ -81,7 +87,8 @@ struct Builder {
     return full->coalesce().apply(wrap);
   }
 
-  isl::schedule_node below(isl::schedule_node at, const Node& n, const Leaves& leaves, size_t above) const {
+  isl::schedule_node below(isl::schedule_node at, const Node& n, const Leaves& leaves,
+                           size_t above) const {
     switch (n.kind) {
       case NodeKind::Band: {
         size_t count = 0;
@@ -99,7 +106,8 @@ struct Builder {
         return sequence(at, parts, above);
       }
       case NodeKind::Leaf: {
-        if (leaves.size() > 1) {  // statements at one leaf: any order is right; the program's is taken
+        if (leaves.size() >
+            1) {  // statements at one leaf: any order is right; the program's is taken
           std::vector<std::pair<const Node*, Leaves>> parts;
           for (const LoopLeaf* l : leaves) parts.push_back({&n, {l}});
           return sequence(at, parts, above);
@@ -107,11 +115,13 @@ struct Builder {
         const size_t total = leaves[0]->geometry->loops.size();
         return total > above ? band(at, leaves, above, total) : separated(at, *leaves[0]);
       }
-      default: return n.children.empty() ? at : below(at, *n.children[0], leaves, above);
+      default:
+        return n.children.empty() ? at : below(at, *n.children[0], leaves, above);
     }
   }
 
-  // Full tiles first, then the others (no order between them): where no loop could be split, a condition is.
+  // Full tiles first, then the others (no order between them): where no loop could be split, a
+  // condition is.
   isl::schedule_node separated(isl::schedule_node at, const LoopLeaf& l) const {
     if (!l.full || l.full->is_empty()) return at;
     isl::set rest = l.times.subtract(*l.full).coalesce();
@@ -120,7 +130,8 @@ struct Builder {
     return at.insert_sequence(filters.add(l.full->to_union_set()).add(rest.to_union_set()));
   }
 
-  isl::schedule_node sequence(isl::schedule_node at, const std::vector<std::pair<const Node*, Leaves>>& parts,
+  isl::schedule_node sequence(isl::schedule_node at,
+                              const std::vector<std::pair<const Node*, Leaves>>& parts,
                               size_t above) const {
     if (parts.empty()) return at;
     if (parts.size() == 1) return below(at, *parts[0].first, parts[0].second, above);
@@ -128,7 +139,9 @@ struct Builder {
     for (const auto& [node, leaves] : parts) filters = filters.add(domain(leaves));
     isl::schedule_node s = at.insert_sequence(filters);
     for (size_t i = 0; i < parts.size(); ++i)
-      s = below(s.child(static_cast<int>(i)).child(0), *parts[i].first, parts[i].second, above).parent().parent();
+      s = below(s.child(static_cast<int>(i)).child(0), *parts[i].first, parts[i].second, above)
+              .parent()
+              .parent();
     return s;
   }
 
@@ -146,7 +159,8 @@ struct Builder {
   }
 };
 
-// Rectangular hull of the grid coordinates: lower and upper (exclusive) bound of each, and as a set.
+// Rectangular hull of the grid coordinates: lower and upper (exclusive) bound of each, and as a
+// set.
 std::optional<Refusal> grid_hull(LoopKernel& k, size_t grid, isl::set context) {
   if (grid == 0) return {};
   std::optional<isl::set> all;
@@ -168,7 +182,8 @@ std::optional<Refusal> grid_hull(LoopKernel& k, size_t grid, isl::set context) {
     box = box.intersect(insert_dims(insert_dims(one, 1, after), 0, dim));
     const LoopDim& loop = k.tree->leaves[0]->loops[d];
     if (!lo || !hi)
-      return Refusal{"generate loops", "member " + loop.name, "its grid extent has no simple form", "bind the sizes"};
+      return Refusal{"generate loops", "member " + loop.name, "its grid extent has no simple form",
+                     "bind the sizes"};
     k.grid.push_back({loop, *lo, *hi + IndexExpr(1)});
     names.push_back(loop.name);
   }

@@ -21,8 +21,8 @@
 //     at 3 14 "softmax.spec.cpp"
 //   original { domain: ..., child: ... }
 //
-// One fact a line; `#` starts a comment line; indentation is free. `original` is left out when the order is
-// textual. Sets, maps and affine values are isl's notation; expressions are expr.h's.
+// One fact a line; `#` starts a comment line; indentation is free. `original` is left out when the
+// order is textual. Sets, maps and affine values are isl's notation; expressions are expr.h's.
 #pragma once
 
 #include <string>

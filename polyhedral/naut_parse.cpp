@@ -1,5 +1,6 @@
-// Parser of `.naut` (format: naut.h). Every failure carries file:line:column; nothing that the text can
-// contain reaches isl unchecked: length, nesting and digit runs are bounded, and isl works under a quota.
+// Parser of `.naut` (format: naut.h). Every failure carries file:line:column; nothing that the text
+// can contain reaches isl unchecked: length, nesting and digit runs are bounded, and isl works
+// under a quota.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -42,7 +43,9 @@ class Line {
   std::string word(std::string_view stops = "") {
     skip();
     const size_t from = at_;
-    while (at_ < text_.size() && !space(text_[at_]) && stops.find(text_[at_]) == std::string_view::npos) ++at_;
+    while (at_ < text_.size() && !space(text_[at_]) &&
+           stops.find(text_[at_]) == std::string_view::npos)
+      ++at_;
     return std::string(text_.substr(from, at_ - from));
   }
   bool eat(char c) {
@@ -76,7 +79,9 @@ class Line {
     const std::string w = word(stops);
     if (!naut::is_identifier(w))
       fail("expected " + std::string(what) + (w.empty() ? "" : ", found '" + w.substr(0, 40) + "'"),
-           naut::is_reserved(w) ? "'" + w + "' is a word of isl's notation; choose another name" : "", from);
+           naut::is_reserved(w) ? "'" + w + "' is a word of isl's notation; choose another name"
+                                : "",
+           from);
     return w;
   }
   // isl text: up to the last '}' of the line.
@@ -100,7 +105,8 @@ class Line {
       if (c == '(' || c == '[' || c == '{') ++depth;
       if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
       digits = c >= '0' && c <= '9' ? digits + 1 : 0;
-      if (depth > kMaxNesting) fail_at("brackets are nested too deeply", from + static_cast<int>(k));
+      if (depth > kMaxNesting)
+        fail_at("brackets are nested too deeply", from + static_cast<int>(k));
       if (digits > kMaxDigits) fail_at("the number is too long", from + static_cast<int>(k));
     }
   }
@@ -117,7 +123,9 @@ class Line {
   void skip() {
     while (at_ < text_.size() && space(text_[at_])) ++at_;
   }
-  [[noreturn]] void fail_at(std::string why, int column) const { throw Failure{number_, column, std::move(why), ""}; }
+  [[noreturn]] void fail_at(std::string why, int column) const {
+    throw Failure{number_, column, std::move(why), ""};
+  }
   std::string_view text_;
   int number_;
   size_t at_ = 0;
@@ -155,8 +163,8 @@ class Parser {
   Program p_;
   bool versioned_ = false, in_tensor_ = false, in_statement_ = false, has_order_ = false;
   std::map<std::string, int> lines_;
-  std::set<std::string> given_;                // facts of the current statement that may come once
-  std::vector<std::string> dims_;              // names of its dims
+  std::set<std::string> given_;    // facts of the current statement that may come once
+  std::vector<std::string> dims_;  // names of its dims
   std::string order_;
   int order_line_ = 0, order_column_ = 0;
 
@@ -168,9 +176,9 @@ class Parser {
     const std::string key = line.word(" (");
     if (!versioned_ && key != "naut") line.fail("the first line must be 'naut 1'", "", column);
     static const std::map<std::string, void (Parser::*)(Line&)> kTop{
-        {"naut", &Parser::version},     {"program", &Parser::program},     {"sizes", &Parser::sizes},
-        {"where", &Parser::where},      {"typical", &Parser::typical},     {"scalars", &Parser::scalars},
-        {"tensor", &Parser::tensor},    {"statement", &Parser::open},      {"original", &Parser::order}};
+        {"naut", &Parser::version},  {"program", &Parser::program}, {"sizes", &Parser::sizes},
+        {"where", &Parser::where},   {"typical", &Parser::typical}, {"scalars", &Parser::scalars},
+        {"tensor", &Parser::tensor}, {"statement", &Parser::open},  {"original", &Parser::order}};
     static const std::map<std::string, void (Parser::*)(Line&)> kInside{
         {"domain", &Parser::domain}, {"write", &Parser::write},     {"read", &Parser::read},
         {"index", &Parser::index},   {"expr", &Parser::expr},       {"guard", &Parser::guard},
@@ -185,7 +193,8 @@ class Parser {
     } else if (const auto inside = kInside.find(key); inside != kInside.end() && in_statement_) {
       if (key != "read" && key != "index" && !given_.insert(key).second)
         line.fail("'" + key + "' is given twice", "", column);
-      if (key != "domain" && !given_.count("domain")) line.fail("'domain' must come first", "", column);
+      if (key != "domain" && !given_.count("domain"))
+        line.fail("'domain' must come first", "", column);
       (this->*inside->second)(line);
     } else {
       line.fail("unknown or misplaced word '" + key.substr(0, 40) + "'", "", column);
@@ -241,8 +250,12 @@ class Parser {
   }
   static std::vector<std::string> params_of(const isl::set& s) { return param_names(s); }
   static std::vector<std::string> params_of(const isl::map& m) { return param_names(m.wrap()); }
-  static std::vector<std::string> params_of(const isl::aff& a) { return param_names(a.as_map().wrap()); }
-  static std::vector<std::string> params_of(const isl::pw_aff& a) { return param_names(a.as_set()); }
+  static std::vector<std::string> params_of(const isl::aff& a) {
+    return param_names(a.as_map().wrap());
+  }
+  static std::vector<std::string> params_of(const isl::pw_aff& a) {
+    return param_names(a.as_set());
+  }
   void check_params(Line& line, int column, const std::vector<std::string>& names) {
     for (const std::string& n : names)
       if (std::find(p_.params.begin(), p_.params.end(), n) == p_.params.end())
@@ -263,7 +276,9 @@ class Parser {
     p_.tensors.push_back(t);
     in_tensor_ = true;
   }
-  void extent(Line& line) { p_.tensors.back().extents.push_back(parse<isl::pw_aff>(line, "an extent")); }
+  void extent(Line& line) {
+    p_.tensors.back().extents.push_back(parse<isl::pw_aff>(line, "an extent"));
+  }
 
   void open(Line& line) {
     const std::string name = line.identifier("the statement's name", "(");
@@ -274,7 +289,8 @@ class Parser {
     while (!line.eat(')')) {
       if (!dims_.empty()) line.expect(',');
       dims_.push_back(line.identifier("a dimension's name", ",)"));
-      if (std::count(dims_.begin(), dims_.end(), dims_.back()) > 1) line.fail("a dimension is named twice");
+      if (std::count(dims_.begin(), dims_.end(), dims_.back()) > 1)
+        line.fail("a dimension is named twice");
     }
     lines_.emplace(name, line.number());
     p_.statements.emplace_back().name = name;  // isl objects that are still null cannot be copied
@@ -286,8 +302,9 @@ class Parser {
     const int column = line.column();
     isl::set d = parse<isl::set>(line, "the domain");
     if (tuple_name(d) != statement().name || n_dim(d) != dims_.size() || d.is_wrapping())
-      line.fail("the domain must be of " + statement().name + "[" + std::to_string(dims_.size()) + " dimensions]", "",
-                column);
+      line.fail("the domain must be of " + statement().name + "[" + std::to_string(dims_.size()) +
+                    " dimensions]",
+                "", column);
     statement().domain = set_dim_names(d, dims_);
   }
   Access access(Line& line) {
@@ -295,13 +312,16 @@ class Parser {
     const int name_column = (line.done(), line.column());
     a.tensor = line.identifier("a tensor's name", "{[");
     const Tensor* t = p_.tensor(a.tensor);
-    if (!t) line.fail("there is no tensor " + a.tensor, "declare it before the statements", name_column);
+    if (!t)
+      line.fail("there is no tensor " + a.tensor, "declare it before the statements", name_column);
     const int column = (line.done(), line.column());
     a.map = parse<isl::map>(line, "the access");
     if (tuple_name_in(a.map) != statement().name || n_in(a.map) != dims_.size())
       line.fail("the access must start from " + statement().name + "[...]", "", column);
     if (tuple_name_out(a.map) != a.tensor || n_out(a.map) != t->rank())
-      line.fail("the access must lead to " + a.tensor + "[" + std::to_string(t->rank()) + " dimensions]", "", column);
+      line.fail(
+          "the access must lead to " + a.tensor + "[" + std::to_string(t->rank()) + " dimensions]",
+          "", column);
     if (line.done()) return a;
     const std::string word = line.word();
     if (word != "gather") line.fail("expected 'gather' or the end of the line");
@@ -334,7 +354,8 @@ class Parser {
   // parse_expr says "column N" of its own text.
   static int offset(const std::string& where) {
     const std::string prefix = "column ";
-    return where.rfind(prefix, 0) == 0 ? std::max(0, std::atoi(where.c_str() + prefix.size()) - 1) : 0;
+    return where.rfind(prefix, 0) == 0 ? std::max(0, std::atoi(where.c_str() + prefix.size()) - 1)
+                                       : 0;
   }
   void expr(Line& line) { statement().expr = expression(line); }
   void guard(Line& line) { statement().guard = expression(line); }
@@ -342,7 +363,9 @@ class Parser {
     const int column = (line.done(), line.column());
     const std::string name = line.word();
     const auto op = reduce_op_from_name(name);
-    if (!op) line.fail("unknown reduction '" + name.substr(0, 40) + "'", "sum, prod, max, min, any, all or user", column);
+    if (!op)
+      line.fail("unknown reduction '" + name.substr(0, 40) + "'",
+                "sum, prod, max, min, any, all or user", column);
     Reduction r;
     r.op = *op;
     if (!line.done()) {
@@ -366,8 +389,10 @@ class Parser {
     if (text.empty() || text.back() != '"') line.fail("expected a closing quote");
     text.remove_suffix(1);
     for (size_t k = 0; k < text.size(); ++k) {
-      if (text[k] == '\\' && k + 1 < text.size()) statement().loc.file += text[++k] == 'n' ? '\n' : text[k];
-      else statement().loc.file += text[k];
+      if (text[k] == '\\' && k + 1 < text.size())
+        statement().loc.file += text[++k] == 'n' ? '\n' : text[k];
+      else
+        statement().loc.file += text[k];
     }
   }
   void order(Line& line) {
@@ -386,14 +411,16 @@ class Parser {
     in_statement_ = false;
     for (const char* key : {"domain", "write", "expr"})
       if (!given_.count(key))
-        throw Failure{line_of(statement().name), 1, "statement " + statement().name + " has no '" + key + "'", ""};
+        throw Failure{line_of(statement().name), 1,
+                      "statement " + statement().name + " has no '" + key + "'", ""};
     (void)line;
   }
 
   void finish(int number) {
     Line end("", number);
     close(end);
-    if (!versioned_ || p_.name.empty()) throw Failure{number, 1, "the text has no 'program' line", ""};
+    if (!versioned_ || p_.name.empty())
+      throw Failure{number, 1, "the text has no 'program' line", ""};
     p_.original = has_order_ ? read_order() : textual_order(p_);
   }
   isl::schedule read_order() {
@@ -408,7 +435,8 @@ class Parser {
 };
 
 std::string position(const std::string& file, int line, int column) {
-  return (file.empty() ? "<naut>" : file) + ":" + std::to_string(line) + ":" + std::to_string(column);
+  return (file.empty() ? "<naut>" : file) + ":" + std::to_string(line) + ":" +
+         std::to_string(column);
 }
 
 }  // namespace
@@ -420,7 +448,8 @@ Expected<Program> parse_naut(ContextPtr context, std::string_view text, const st
     try {
       Program p = parser.run();
       if (auto bad = check_structure(p))
-        return Refusal{asked, position(file, parser.line_of(bad->item), 1), bad->refusal.text(), bad->refusal.suggest};
+        return Refusal{asked, position(file, parser.line_of(bad->item), 1), bad->refusal.text(),
+                       bad->refusal.suggest};
       return p;
     } catch (const Failure& f) {
       return Refusal{asked, position(file, f.line, f.column), f.why, f.suggest};

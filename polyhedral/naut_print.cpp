@@ -10,9 +10,12 @@ namespace naut {
 
 std::string_view kind_name(TensorKind k) {
   switch (k) {
-    case TensorKind::Input: return "input";
-    case TensorKind::Output: return "output";
-    case TensorKind::Temp: return "temp";
+    case TensorKind::Input:
+      return "input";
+    case TensorKind::Output:
+      return "output";
+    case TensorKind::Temp:
+      return "temp";
   }
   return "?";
 }
@@ -25,21 +28,27 @@ std::optional<TensorKind> kind_from_name(std::string_view s) {
 
 bool is_reserved(std::string_view s) {
   static constexpr std::array<std::string_view, 22> kWords{
-      "and", "or",   "not",   "implies", "exists",   "mod", "floor", "floord",   "ceil", "ceild", "min",
-      "max", "true", "false", "infty",   "infinity", "NaN", "rat",   "rational", "div",  "True",  "False"};
+      "and",  "or",    "not",      "implies", "exists", "mod",   "floor", "floord",
+      "ceil", "ceild", "min",      "max",     "true",   "false", "infty", "infinity",
+      "NaN",  "rat",   "rational", "div",     "True",   "False"};
   return std::find(kWords.begin(), kWords.end(), s) != kWords.end();
 }
 
 bool is_identifier(std::string_view s) {
   if (s.empty() || s.size() > 200 || is_reserved(s)) return false;
   auto start = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
-  auto rest = [&](char c) { return start(c) || std::isdigit(static_cast<unsigned char>(c)) || c == '\''; };
+  auto rest = [&](char c) {
+    return start(c) || std::isdigit(static_cast<unsigned char>(c)) || c == '\'';
+  };
   return start(s[0]) && std::all_of(s.begin() + 1, s.end(), rest);
 }
 
 bool is_textual(const Program& p) {
   const isl::schedule plain = textual_order(p);
-  return isl_text(plain) == isl_text(p.original) || plain.map().intersect_domain(p.domain()).is_equal(p.original.map().intersect_domain(p.domain()));
+  return isl_text(plain) == isl_text(p.original) ||
+         plain.map()
+             .intersect_domain(p.domain())
+             .is_equal(p.original.map().intersect_domain(p.domain()));
 }
 
 }  // namespace naut
@@ -77,7 +86,8 @@ std::string access_text(const char* keyword, const Access& a) {
 
 std::string reduction_text(const Reduction& r) {
   std::string out = "  reduce " + std::string(reduce_op_name(r.op));
-  if (!r.dims.empty()) out += " over " + joined(r.dims, ", ", [](int d) { return std::to_string(d); });
+  if (!r.dims.empty())
+    out += " over " + joined(r.dims, ", ", [](int d) { return std::to_string(d); });
   out += "\n";
   if (r.combine) out += "  combine " + to_string(r.combine) + "\n";
   if (r.identity) out += "  identity " + to_string(r.identity) + "\n";
@@ -85,8 +95,9 @@ std::string reduction_text(const Reduction& r) {
 }
 
 std::string statement_text(const Statement& s) {
-  std::string out =
-      "statement " + s.name + "(" + joined(dim_names(s.domain), ", ", [](const std::string& n) { return n; }) + ")\n";
+  std::string out = "statement " + s.name + "(" +
+                    joined(dim_names(s.domain), ", ", [](const std::string& n) { return n; }) +
+                    ")\n";
   out += "  domain " + isl_text(s.domain) + "\n";
   out += access_text("write", s.write);
   for (const Access& a : s.reads) out += access_text("read", a);
@@ -95,7 +106,8 @@ std::string statement_text(const Statement& s) {
   if (s.guard) out += "  guard " + to_string(s.guard) + "\n";
   if (s.reduction) out += reduction_text(*s.reduction);
   if (s.loc.line > 0)
-    out += "  at " + std::to_string(s.loc.line) + " " + std::to_string(s.loc.column) + " " + quoted(s.loc.file) + "\n";
+    out += "  at " + std::to_string(s.loc.line) + " " + std::to_string(s.loc.column) + " " +
+           quoted(s.loc.file) + "\n";
   return out;
 }
 
@@ -113,7 +125,8 @@ std::string print_naut(const Program& p) {
   }
   if (!p.scalars.empty()) out += "scalars " + joined(p.scalars, " ", self) + "\n";
   for (const Tensor& t : p.tensors) {
-    out += "tensor " + t.name + " " + std::string(naut::kind_name(t.kind)) + " " + std::string(type_name(t.type)) + "\n";
+    out += "tensor " + t.name + " " + std::string(naut::kind_name(t.kind)) + " " +
+           std::string(type_name(t.type)) + "\n";
     for (const isl::pw_aff& e : t.extents) out += "  extent " + isl_text(e) + "\n";
   }
   for (const Statement& s : p.statements) out += statement_text(s);

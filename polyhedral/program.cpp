@@ -34,26 +34,40 @@ std::optional<ReduceOp> reduce_op_from_name(std::string_view s) {
 
 double identity_value(const Reduction& r) {
   switch (r.op) {
-    case ReduceOp::Sum: return 0;
-    case ReduceOp::Prod: return 1;
-    case ReduceOp::Max: return -std::numeric_limits<double>::infinity();
-    case ReduceOp::Min: return std::numeric_limits<double>::infinity();
-    case ReduceOp::Any: return 0;
-    case ReduceOp::All: return 1;
-    case ReduceOp::User: return r.identity ? evaluate(r.identity, EvalEnv{}) : 0;
+    case ReduceOp::Sum:
+      return 0;
+    case ReduceOp::Prod:
+      return 1;
+    case ReduceOp::Max:
+      return -std::numeric_limits<double>::infinity();
+    case ReduceOp::Min:
+      return std::numeric_limits<double>::infinity();
+    case ReduceOp::Any:
+      return 0;
+    case ReduceOp::All:
+      return 1;
+    case ReduceOp::User:
+      return r.identity ? evaluate(r.identity, EvalEnv{}) : 0;
   }
   return 0;
 }
 
 Expr combine_expr(const Reduction& r, Expr a, Expr b) {
   switch (r.op) {
-    case ReduceOp::Sum: return Expr::make(Op::Add, {a, b});
-    case ReduceOp::Prod: return Expr::make(Op::Mul, {a, b});
-    case ReduceOp::Max: return Expr::make(Op::Max, {a, b});
-    case ReduceOp::Min: return Expr::make(Op::Min, {a, b});
-    case ReduceOp::Any: return Expr::make(Op::Or, {a, b});
-    case ReduceOp::All: return Expr::make(Op::And, {a, b});
-    case ReduceOp::User: break;
+    case ReduceOp::Sum:
+      return Expr::make(Op::Add, {a, b});
+    case ReduceOp::Prod:
+      return Expr::make(Op::Mul, {a, b});
+    case ReduceOp::Max:
+      return Expr::make(Op::Max, {a, b});
+    case ReduceOp::Min:
+      return Expr::make(Op::Min, {a, b});
+    case ReduceOp::Any:
+      return Expr::make(Op::Or, {a, b});
+    case ReduceOp::All:
+      return Expr::make(Op::And, {a, b});
+    case ReduceOp::User:
+      break;
   }
   return substitute(r.combine, std::map<std::string, Expr>{{"a", a}, {"b", b}});
 }
@@ -229,33 +243,39 @@ ProgramPtr clone_into(ContextPtr context, const Program& p) {
 namespace {
 
 bool same(const isl::set& a, const isl::set& b) {
-  return a.space().is_equal(b.space()) ? a.is_equal(b) : (tuple_name(a) == tuple_name(b) && a.is_equal(b));
+  return a.space().is_equal(b.space()) ? a.is_equal(b)
+                                       : (tuple_name(a) == tuple_name(b) && a.is_equal(b));
 }
 
 bool same(const Access& a, const Access& b) {
   if (a.tensor != b.tensor || a.gathers.size() != b.gathers.size()) return false;
   for (size_t k = 0; k < a.gathers.size(); ++k)
-    if (a.gathers[k].dim != b.gathers[k].dim || a.gathers[k].read != b.gathers[k].read) return false;
+    if (a.gathers[k].dim != b.gathers[k].dim || a.gathers[k].read != b.gathers[k].read)
+      return false;
   return a.map.is_equal(b.map);
 }
 
 bool same(const std::optional<Reduction>& a, const std::optional<Reduction>& b) {
   if (a.has_value() != b.has_value()) return false;
-  return !a || (a->op == b->op && a->dims == b->dims && a->combine == b->combine && a->identity == b->identity);
+  return !a || (a->op == b->op && a->dims == b->dims && a->combine == b->combine &&
+                a->identity == b->identity);
 }
 
 bool same(const Tensor& a, const Tensor& b) {
-  if (a.name != b.name || a.type != b.type || a.kind != b.kind || a.rank() != b.rank()) return false;
+  if (a.name != b.name || a.type != b.type || a.kind != b.kind || a.rank() != b.rank())
+    return false;
   for (size_t k = 0; k < a.rank(); ++k)
     if (!a.extents[k].as_set().is_equal(b.extents[k].as_set())) return false;
   return true;
 }
 
 bool same(const Statement& a, const Statement& b) {
-  if (a.name != b.name || a.reads.size() != b.reads.size() || a.indices.size() != b.indices.size() ||
-      !(a.expr == b.expr) || !(a.guard == b.guard) || !same(a.reduction, b.reduction))
+  if (a.name != b.name || a.reads.size() != b.reads.size() ||
+      a.indices.size() != b.indices.size() || !(a.expr == b.expr) || !(a.guard == b.guard) ||
+      !same(a.reduction, b.reduction))
     return false;
-  if (dim_names(a.domain) != dim_names(b.domain) || !same(a.domain, b.domain) || !same(a.write, b.write))
+  if (dim_names(a.domain) != dim_names(b.domain) || !same(a.domain, b.domain) ||
+      !same(a.write, b.write))
     return false;
   for (size_t k = 0; k < a.reads.size(); ++k)
     if (!same(a.reads[k], b.reads[k])) return false;
@@ -279,10 +299,14 @@ bool equal(const Program& a, const Program& other) {
   ProgramPtr copy;
   if (a.context != other.context) copy = clone_into(a.context, other);
   const Program& b = copy ? *copy : other;
-  if (a.name != b.name || a.params != b.params || a.typical != b.typical || a.scalars != b.scalars) return false;
+  if (a.name != b.name || a.params != b.params || a.typical != b.typical || a.scalars != b.scalars)
+    return false;
   if (!a.param_context.is_equal(b.param_context)) return false;
   if (!all_same(a.tensors, b.tensors) || !all_same(a.statements, b.statements)) return false;
-  return isl_text(a.original) == isl_text(b.original) || a.original.map().intersect_domain(a.domain()).is_equal(b.original.map().intersect_domain(a.domain()));
+  return isl_text(a.original) == isl_text(b.original) ||
+         a.original.map()
+             .intersect_domain(a.domain())
+             .is_equal(b.original.map().intersect_domain(a.domain()));
 }
 
 }  // namespace nautilus::poly

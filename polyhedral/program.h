@@ -58,25 +58,25 @@ struct SourceLoc {
 // One statement: for each point of `domain`, write(point) = expr  or, for a reduction,
 // write(point) (op)= expr. `expr` refers to reads by Op::Read and to affine values by Op::Index.
 struct Statement {
-  std::string name;                  // also the tuple name of domain
-  isl::set domain;                   // [params] -> { S[i,...] : ... }, dims named
+  std::string name;  // also the tuple name of domain
+  isl::set domain;   // [params] -> { S[i,...] : ... }, dims named
   Access write;
   std::vector<Access> reads;
-  std::vector<isl::aff> indices;     // affine values used in expr, over the domain's space
+  std::vector<isl::aff> indices;  // affine values used in expr, over the domain's space
   Expr expr;
-  Expr guard;                        // optional (null): data-dependent condition; false skips the instance
+  Expr guard;  // optional (null): data-dependent condition; false skips the instance
   std::optional<Reduction> reduction;
   SourceLoc loc;
   size_t n_dims() const { return n_dim(domain); }
 };
 
-// A whole operator. Values; copying shares isl objects. `original` is the defining order of execution
-// (a sequence of one band a statement unless given otherwise).
+// A whole operator. Values; copying shares isl objects. `original` is the defining order of
+// execution (a sequence of one band a statement unless given otherwise).
 struct Program {
-  ContextPtr context;                // first: dies last
+  ContextPtr context;  // first: dies last
   std::string name;
-  std::vector<std::string> params;   // sizes, in order of declaration
-  isl::set param_context;            // facts: sizes >= 0, multiples, upper bounds, bound sizes
+  std::vector<std::string> params;  // sizes, in order of declaration
+  isl::set param_context;           // facts: sizes >= 0, multiples, upper bounds, bound sizes
   std::vector<Tensor> tensors;
   std::vector<Statement> statements;
   isl::schedule original;
@@ -85,7 +85,7 @@ struct Program {
 
   const Tensor* tensor(std::string_view name) const;
   const Statement* statement(std::string_view name) const;
-  isl::union_set domain() const;         // union of the statements' domains
+  isl::union_set domain() const;             // union of the statements' domains
   isl::set elements(const Tensor& t) const;  // { T[..] : 0 <= .. < extent }
 };
 using ProgramPtr = std::shared_ptr<const Program>;
@@ -93,9 +93,10 @@ using ProgramPtr = std::shared_ptr<const Program>;
 // The default order: statements one after the other, each in lexicographic order of its dims.
 isl::schedule textual_order(const Program& p);
 
-// Checks the invariants: names unique, accesses in bounds for every admissible size, reads covered by
-// writes or inputs (partially defined temporaries may only be read where defined), write of a
-// non-reduction single-valued and injective over its domain or ordered by `original`. First problem found.
+// Checks the invariants: names unique, accesses in bounds for every admissible size, reads covered
+// by writes or inputs (partially defined temporaries may only be read where defined), write of a
+// non-reduction single-valued and injective over its domain or ordered by `original`. First problem
+// found.
 std::optional<Refusal> validate(const Program& p);
 
 // Same program with the parameters of every set, map and function in the order of `params`.
@@ -105,24 +106,27 @@ Expected<Program> bind_sizes(const Program& p, const Sizes& sizes);
 // Same program with sizes substituted away (no parameter remains for those given).
 Expected<Program> instantiate(const Program& p, const Sizes& sizes);
 
-// Same program where a reduction that reads a partially defined temporary covers only the instances whose
-// reads are all defined: terms outside are absent. Other statements keep their domains.
+// Same program where a reduction that reads a partially defined temporary covers only the instances
+// whose reads are all defined: terms outside are absent. Other statements keep their domains.
 Program restrict_to_defined(const Program& p);
 
-// First restrict_to_defined; then removes instances (and statements, temporaries) whose results no output
-// needs: exact where tensors do not depend on themselves, else every instance of such a cycle stays. With `wanted`, only these
-// output elements are needed: exact sampling for the reference.
+// First restrict_to_defined; then removes instances (and statements, temporaries) whose results no
+// output needs: exact where tensors do not depend on themselves, else every instance of such a
+// cycle stays. With `wanted`, only these output elements are needed: exact sampling for the
+// reference.
 Program restrict_to_demanded(const Program& p, const std::optional<isl::union_set>& wanted = {});
 
 // Text form `.naut`; parse(print(p)) is equal to p, and errors carry line and column.
 std::string print_naut(const Program& p);
 Expected<Program> parse_naut(ContextPtr ctx, std::string_view text, const std::string& file = "");
-bool equal(const Program& a, const Program& b);  // may be of different contexts (compares texts/sets)
+bool equal(const Program& a,
+           const Program& b);  // may be of different contexts (compares texts/sets)
 ProgramPtr clone_into(ContextPtr ctx, const Program& p);  // for another worker
 
-// The straightforward evaluator: runs `original` instance by instance in double precision (or rounding
-// each stored value to its tensor's type when round_stores). For tests and small sizes; sizes must bind
-// every parameter. Inputs: row-major buffers by tensor name. Returns outputs (and temps if asked).
+// The straightforward evaluator: runs `original` instance by instance in double precision (or
+// rounding each stored value to its tensor's type when round_stores). For tests and small sizes;
+// sizes must bind every parameter. Inputs: row-major buffers by tensor name. Returns outputs (and
+// temps if asked).
 using Buffers = std::map<std::string, std::vector<double>>;
 struct InterpretOptions {
   bool round_stores = false;

@@ -14,7 +14,8 @@ std::string tuple_text(const std::vector<int64_t>& v) {
 
 std::string sizes_text(const Sizes& sizes) {
   std::string out;
-  for (const auto& [n, v] : sizes) out += (out.empty() ? " (with " : ", ") + n + "=" + std::to_string(v);
+  for (const auto& [n, v] : sizes)
+    out += (out.empty() ? " (with " : ", ") + n + "=" + std::to_string(v);
   return out.empty() ? "" : out + ")";
 }
 
@@ -23,7 +24,8 @@ class Bounds {
   explicit Bounds(const Program& p) : p_(p) {}
 
   std::optional<Problem> run() {
-    if (p_.param_context.is_empty()) return problem("", "the facts about the sizes contradict each other");
+    if (p_.param_context.is_empty())
+      return problem("", "the facts about the sizes contradict each other");
     for (const Tensor& t : p_.tensors)
       if (tensor(t), found_) return found_;
     for (const Statement& s : p_.statements)
@@ -35,7 +37,8 @@ class Bounds {
   const Program& p_;
   std::optional<Problem> found_;
 
-  std::optional<Problem> problem(const std::string& item, const std::string& why, const std::string& suggest = "") {
+  std::optional<Problem> problem(const std::string& item, const std::string& why,
+                                 const std::string& suggest = "") {
     if (!found_) found_ = Problem{item, Refusal{"check program " + p_.name, item, why, suggest}};
     return found_;
   }
@@ -46,14 +49,16 @@ class Bounds {
       const isl::set values = t.extents[k].as_set();
       const isl::set missing = p_.param_context.subtract(values.params());
       if (!missing.is_empty())
-        return void(problem(t.name, "extent " + std::to_string(k) + " of " + t.name + " is undefined" +
+        return void(problem(t.name, "extent " + std::to_string(k) + " of " + t.name +
+                                        " is undefined" +
                                         sizes_text(lexmin_point(missing)->params)));
       const isl::set nonnegative = isl::set(p_.context->get(), "{ [x] : x >= 0 }");
       const isl::set bad = values.intersect_params(p_.param_context).subtract(nonnegative);
       if (!bad.is_empty()) {
         const Point at = *lexmin_point(bad);
-        return void(problem(t.name, "extent " + std::to_string(k) + " of " + t.name + " is " +
-                                        std::to_string(at.dims[0]) + sizes_text(at.params),
+        return void(problem(t.name,
+                            "extent " + std::to_string(k) + " of " + t.name + " is " +
+                                std::to_string(at.dims[0]) + sizes_text(at.params),
                             "state the sizes' lower bounds"));
       }
     }
@@ -84,7 +89,8 @@ class Bounds {
     isl::map plain = a.map.intersect_domain(domain);
     for (int g : gathered) {
       const isl::set positive(p_.context->get(), "{ [x] : x >= 1 }");
-      where = where.intersect_params(fixed.extents[static_cast<size_t>(g)].as_set().intersect(positive).params());
+      where = where.intersect_params(
+          fixed.extents[static_cast<size_t>(g)].as_set().intersect(positive).params());
       fixed.extents.erase(fixed.extents.begin() + g);
       plain = project_out_out(plain, static_cast<unsigned>(g), 1);
     }
@@ -92,24 +98,27 @@ class Bounds {
     const isl::set missing = where.subtract(plain.domain());
     if (!missing.is_empty()) {
       const Point at = *lexmin_point(missing);
-      return void(problem(s.name, which + " of " + a.tensor + " is undefined at " + s.name + tuple_text(at.dims) +
-                                      sizes_text(at.params)));
+      return void(problem(s.name, which + " of " + a.tensor + " is undefined at " + s.name +
+                                      tuple_text(at.dims) + sizes_text(at.params)));
     }
     if (!plain.is_single_valued())
-      return void(problem(s.name, which + " of " + a.tensor + " names several elements at one instance"));
-    const isl::map outside = plain.intersect_range(isl::set::universe(plain.range().space()).subtract(box));
+      return void(
+          problem(s.name, which + " of " + a.tensor + " names several elements at one instance"));
+    const isl::map outside =
+        plain.intersect_range(isl::set::universe(plain.range().space()).subtract(box));
     if (!outside.is_empty()) out_of_bounds(s, a, which, outside);
   }
 
-  void out_of_bounds(const Statement& s, const Access& a, const std::string& which, const isl::map& outside) {
+  void out_of_bounds(const Statement& s, const Access& a, const std::string& which,
+                     const isl::map& outside) {
     const Point at = *lexmin_point(outside.domain());
     isl::set element = outside.domain();
     for (unsigned k = 0; k < at.dims.size(); ++k) element = fix_dim(element, k, at.dims[k]);
     element = fix_params(element, at.params).apply(outside);
     const std::optional<Point> e = sample_point(element);
     problem(s.name,
-            which + " of " + a.tensor + " is out of bounds: " + s.name + tuple_text(at.dims) + " touches " + a.tensor +
-                (e ? tuple_text(e->dims) : "") + sizes_text(at.params),
+            which + " of " + a.tensor + " is out of bounds: " + s.name + tuple_text(at.dims) +
+                " touches " + a.tensor + (e ? tuple_text(e->dims) : "") + sizes_text(at.params),
             "restrict the domain, or state facts about the sizes");
   }
 
@@ -121,7 +130,8 @@ class Bounds {
     if (!w.is_single_valued())
       problem(s.name, "the element that " + s.name + " updates depends on a reduced dimension");
     else if (!w.is_injective())
-      problem(s.name, "instances of " + s.name + " that differ outside the reduced dimensions update one element");
+      problem(s.name, "instances of " + s.name +
+                          " that differ outside the reduced dimensions update one element");
   }
 };
 

@@ -11,8 +11,8 @@ struct Problem {
   Refusal refusal;
 };
 
-// Names, spaces, ranks, operand numbers: what later code takes for granted. Needs no set computation
-// beyond spaces, so it is safe and fast on anything a parser built.
+// Names, spaces, ranks, operand numbers: what later code takes for granted. Needs no set
+// computation beyond spaces, so it is safe and fast on anything a parser built.
 std::optional<Problem> check_structure(const Program& p);
 
 // Extents, domains, accesses in bounds for every admissible size; shape of reductions.

@@ -9,12 +9,14 @@ namespace nautilus::poly {
 
 namespace {
 
-// The same statement over domain ∩ part, with its dim names and without what the sizes' facts imply.
+// The same statement over domain ∩ part, with its dim names and without what the sizes' facts
+// imply.
 Statement over(const Program& p, const Statement& s, const isl::set& part) {
   Statement out = s;
   const std::vector<std::string> names = dim_names(s.domain);
   isl::set domain = s.domain.intersect(part);
-  if (s.domain.intersect_params(p.param_context).is_subset(domain)) return out;  // keep the text that the user knows
+  if (s.domain.intersect_params(p.param_context).is_subset(domain))
+    return out;  // keep the text that the user knows
   out.domain = set_dim_names(simplify(domain.gist_params(p.param_context)), names);
   return out;
 }
@@ -39,7 +41,8 @@ Program restrict_to_defined(const Program& p) {
     isl::set written = isl::set::empty(p.elements(t).space());
     for (const Statement* w : from) written = written.unite(restricted(p, *w, w->write).range());
     written = written.coalesce();
-    if (!p.elements(t).intersect_params(p.param_context).is_subset(written)) defined.emplace(t.name, written);
+    if (!p.elements(t).intersect_params(p.param_context).is_subset(written))
+      defined.emplace(t.name, written);
   }
   if (defined.empty()) return p;
   std::vector<Statement> statements;
@@ -77,7 +80,8 @@ class Demand {
     for (const Statement& s : p_.statements) {
       Statement cut = over(p_, s, instances(s));
       // A reduction without instances still gives its tensor the identity.
-      const bool identity = s.reduction && !needed_.at(s.write.tensor).intersect_params(p_.param_context).is_empty();
+      const bool identity =
+          s.reduction && !needed_.at(s.write.tensor).intersect_params(p_.param_context).is_empty();
       if (identity || !cut.domain.intersect_params(p_.param_context).is_empty()) out.push_back(cut);
     }
     return out;
@@ -101,7 +105,8 @@ class Demand {
     return out;
   }
 
-  // Strongly connected groups of tensors, readers before what they read (Tarjan's algorithm, reversed).
+  // Strongly connected groups of tensors, readers before what they read (Tarjan's algorithm,
+  // reversed).
   std::vector<std::vector<std::string>> groups() const {
     const auto edges = graph();
     std::map<std::string, int> number, low;
@@ -169,8 +174,9 @@ Program restrict_to_demanded(const Program& p, const std::optional<isl::union_se
     used.insert(s.write.tensor);
     for (const Access& r : s.reads) used.insert(r.tensor);
   }
-  std::erase_if(out.tensors,
-                [&](const Tensor& t) { return t.kind == TensorKind::Temp && used.count(t.name) == 0; });
+  std::erase_if(out.tensors, [&](const Tensor& t) {
+    return t.kind == TensorKind::Temp && used.count(t.name) == 0;
+  });
   return in_param_order(std::move(out));
 }
 

@@ -29,7 +29,8 @@ class Structure {
   const Program& p_;
   std::optional<Problem> found_;
 
-  std::optional<Problem> problem(const std::string& item, const std::string& why, const std::string& suggest = "") {
+  std::optional<Problem> problem(const std::string& item, const std::string& why,
+                                 const std::string& suggest = "") {
     if (!found_) found_ = Problem{item, Refusal{"check program " + p_.name, item, why, suggest}};
     return found_;
   }
@@ -52,15 +53,18 @@ class Structure {
     auto fresh = [&](const std::string& n, const std::string& what) {
       if (!naut::is_identifier(n))
         problem(n, "'" + n + "' cannot name a " + what,
-                naut::is_reserved(n) ? "it is a word of isl's notation; choose another name" : "use letters, digits, _");
+                naut::is_reserved(n) ? "it is a word of isl's notation; choose another name"
+                                     : "use letters, digits, _");
       else if (!used.insert(n).second)
         problem(n, "the name " + n + " is used twice");
     };
     for (const std::string& n : p_.params) fresh(n, "size");
     for (const Tensor& t : p_.tensors) fresh(t.name, "tensor");
     for (const Statement& s : p_.statements) fresh(s.name, "statement");
-    if (p_.param_context.is_null()) problem("", "the program has no facts about its sizes");
-    else known("", param_names(p_.param_context));
+    if (p_.param_context.is_null())
+      problem("", "the program has no facts about its sizes");
+    else
+      known("", param_names(p_.param_context));
     for (const auto& [n, v] : p_.typical) {
       if (!known(n)) problem("", "a typical value is given for '" + n + "', which is no size");
       if (v < 0) problem("", "the typical value of " + n + " is negative");
@@ -86,8 +90,9 @@ class Structure {
     const std::vector<std::string> dims = dim_names(s.domain);
     for (const std::string& d : dims)
       if (!naut::is_identifier(d) || known(d) || std::count(dims.begin(), dims.end(), d) > 1)
-        return void(problem(s.name, "'" + d + "' cannot name a dimension of " + s.name,
-                            "dimensions need names that differ from each other and from the sizes"));
+        return void(
+            problem(s.name, "'" + d + "' cannot name a dimension of " + s.name,
+                    "dimensions need names that differ from each other and from the sizes"));
     if (!known(s.name, param_names(s.domain))) return;
     access(s, s.write, -1);
     for (size_t k = 0; k < s.reads.size(); ++k) access(s, s.reads[k], static_cast<int>(k));
@@ -110,23 +115,27 @@ class Structure {
     const Tensor* t = p_.tensor(a.tensor);
     if (!t) return void(problem(s.name, "there is no tensor " + a.tensor));
     if (k < 0 && t->kind == TensorKind::Input)
-      return void(problem(s.name, "input " + a.tensor + " is written", "copy it into a temporary first"));
+      return void(
+          problem(s.name, "input " + a.tensor + " is written", "copy it into a temporary first"));
     if (a.map.is_null() || a.map.domain().is_wrapping() || a.map.range().is_wrapping() ||
         tuple_name_in(a.map) != s.name || n_in(a.map) != s.n_dims())
       return void(problem(s.name, which + " does not start from the statement's domain"));
     if (tuple_name_out(a.map) != a.tensor || n_out(a.map) != t->rank())
-      return void(problem(s.name, which + " has " + std::to_string(n_out(a.map)) + " index values; " + a.tensor +
-                                      " has rank " + std::to_string(t->rank())));
+      return void(problem(s.name, which + " has " + std::to_string(n_out(a.map)) +
+                                      " index values; " + a.tensor + " has rank " +
+                                      std::to_string(t->rank())));
     if (!known(s.name, param_names(a.map.wrap()))) return;
     std::set<int> dims;
     for (const Access::Gather& g : a.gathers) {
       if (g.dim < 0 || g.dim >= static_cast<int>(t->rank()) || !dims.insert(g.dim).second)
-        return void(problem(s.name, which + " gathers a dimension that does not exist, or one twice"));
+        return void(
+            problem(s.name, which + " gathers a dimension that does not exist, or one twice"));
       if (g.read < 0 || g.read >= static_cast<int>(s.reads.size()) || g.read == k)
         return void(problem(s.name, which + " takes an index from a read that does not exist"));
       const Tensor* source = p_.tensor(s.reads[static_cast<size_t>(g.read)].tensor);
       if (source && is_float(source->type))
-        return void(problem(s.name, which + " is indexed by " + source->name + ", which holds no integers"));
+        return void(problem(
+            s.name, which + " is indexed by " + source->name + ", which holds no integers"));
     }
   }
 
@@ -135,7 +144,8 @@ class Structure {
     if (a.is_null()) return void(problem(s.name, "an index value is missing"));
     const isl::map m = a.as_map();
     if (m.domain().is_wrapping() || tuple_name_in(m) != s.name || n_in(m) != s.n_dims())
-      return void(problem(s.name, "an index value is not a function of the statement's dimensions"));
+      return void(
+          problem(s.name, "an index value is not a function of the statement's dimensions"));
     known(s.name, param_names(m.wrap()));
   }
 
@@ -155,9 +165,12 @@ class Structure {
 
   void reduction(const Statement& s, const Reduction& r) {
     for (size_t k = 0; k < r.dims.size(); ++k)
-      if (r.dims[k] < 0 || r.dims[k] >= static_cast<int>(s.n_dims()) || (k && r.dims[k] <= r.dims[k - 1]))
-        return void(problem(s.name, "the reduced dimensions of " + s.name + " are not ascending positions of its domain"));
-    if (!s.write.gathers.empty()) return void(problem(s.name, "a reduction may not write to gathered indices"));
+      if (r.dims[k] < 0 || r.dims[k] >= static_cast<int>(s.n_dims()) ||
+          (k && r.dims[k] <= r.dims[k - 1]))
+        return void(problem(s.name, "the reduced dimensions of " + s.name +
+                                        " are not ascending positions of its domain"));
+    if (!s.write.gathers.empty())
+      return void(problem(s.name, "a reduction may not write to gathered indices"));
     if (r.op != ReduceOp::User) return;
     if (!r.combine || !r.identity)
       return void(problem(s.name, "a user reduction needs 'combine' and 'identity'"));
@@ -174,7 +187,8 @@ class Structure {
     if (!found_ && t) monoid(s, r, t->type);
   }
 
-  // Samples commutativity, associativity and the identity (on values that the operation can make), as for a spec's.
+  // Samples commutativity, associativity and the identity (on values that the operation can make),
+  // as for a spec's.
   void monoid(const Statement& s, const Reduction& r, Type type) {
     const auto f = [&](double x, double y) {
       EvalEnv env;
@@ -188,25 +202,27 @@ class Structure {
     const auto show = [](double v) { return to_string(Expr::constant(v)); };
     const double id = identity_value(r);
     const std::vector<double> samples = type == Type::Bool ? std::vector<double>{0, 1}
-                                        : is_float(type)   ? std::vector<double>{0, 1, -1, 0.5, -2.25, 3.5}
-                                                           : std::vector<double>{0, 1, -1, 2, -3, 7};
+                                        : is_float(type)
+                                            ? std::vector<double>{0, 1, -1, 0.5, -2.25, 3.5}
+                                            : std::vector<double>{0, 1, -1, 2, -3, 7};
     for (double x : samples)
       for (double y : samples)
         if (!same(f(x, y), f(y, x)))
-          return void(problem(s.name, "its combine expression is not commutative: for " + show(x) + " and " + show(y) +
-                                          " the order matters"));
+          return void(problem(s.name, "its combine expression is not commutative: for " + show(x) +
+                                          " and " + show(y) + " the order matters"));
     for (double x : samples)
       for (double y : samples) {
         const double xy = f(x, y);
         if (!same(f(id, xy), xy))
-          return void(problem(s.name, show(id) + " is not its identity: with " + show(xy) + " it gives " + show(f(id, xy))));
+          return void(problem(s.name, show(id) + " is not its identity: with " + show(xy) +
+                                          " it gives " + show(f(id, xy))));
       }
     for (double x : samples)
       for (double y : samples)
         for (double z : samples)
           if (!same(f(f(x, y), z), f(x, f(y, z))))
-            return void(problem(s.name, "its combine expression is not associative: for " + show(x) + ", " + show(y) +
-                                            ", " + show(z)));
+            return void(problem(s.name, "its combine expression is not associative: for " +
+                                            show(x) + ", " + show(y) + ", " + show(z)));
   }
 
   // Index reads must not depend on each other in a circle.
@@ -236,7 +252,9 @@ class Structure {
       return !found_;
     });
     if (found_) return;
-    if (!p_.original.domain().intersect_params(p_.param_context).is_equal(p_.domain().intersect_params(p_.param_context)))
+    if (!p_.original.domain()
+             .intersect_params(p_.param_context)
+             .is_equal(p_.domain().intersect_params(p_.param_context)))
       problem("", "the order does not cover exactly the statements' domains");
   }
 };

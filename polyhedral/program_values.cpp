@@ -12,7 +12,8 @@ std::string instance_text(const std::string& name, const Point& at) {
   for (size_t k = 0; k < at.dims.size(); ++k) out += (k ? "," : "") + std::to_string(at.dims[k]);
   out += "]";
   std::string sizes;
-  for (const auto& [n, v] : at.params) sizes += (sizes.empty() ? " (with " : ", ") + n + "=" + std::to_string(v);
+  for (const auto& [n, v] : at.params)
+    sizes += (sizes.empty() ? " (with " : ", ") + n + "=" + std::to_string(v);
   return sizes.empty() ? out : out + sizes + ")";
 }
 
@@ -47,7 +48,8 @@ class Values {
     const auto at = several_.find(tensor);
     if (at != several_.end()) return at->second;
     const auto& from = writers_[tensor];
-    const bool yes = from.size() > 1 || (from.size() == 1 && !from[0]->reduction && overwrites(p_, *from[0]));
+    const bool yes =
+        from.size() > 1 || (from.size() == 1 && !from[0]->reduction && overwrites(p_, *from[0]));
     return several_[tensor] = yes;
   }
 
@@ -59,8 +61,9 @@ class Values {
     const auto& from = writers_[t.name];
     for (const Statement* s : from)
       if (s->reduction && from.size() > 1)
-        return problem(s->name, t.name + " is reduced by " + s->name + " and also written by " +
-                                    (from[0] == s ? from[1] : from[0])->name,
+        return problem(s->name,
+                       t.name + " is reduced by " + s->name + " and also written by " +
+                           (from[0] == s ? from[1] : from[0])->name,
                        "give the reduction a tensor of its own");
     if (t.kind == TensorKind::Output) covered(t);
     if (!found_ && several(t.name)) collisions(t);
@@ -73,17 +76,21 @@ class Values {
     if (from[0]->reduction) return;
     isl::set left = p_.elements(t).intersect_params(p_.param_context);
     for (const Statement* s : from)
-      if (!s->guard && s->write.gathers.empty()) left = left.subtract(restricted(p_, *s, s->write).range());
+      if (!s->guard && s->write.gathers.empty())
+        left = left.subtract(restricted(p_, *s, s->write).range());
     if (!left.is_empty())
-      problem(t.name, "output " + t.name + " is not defined at " + instance_text(t.name, *lexmin_point(left)),
-              "define it for every element");
+      problem(
+          t.name,
+          "output " + t.name + " is not defined at " + instance_text(t.name, *lexmin_point(left)),
+          "define it for every element");
   }
 
   // Two writes of one element need an order.
   void collisions(const Tensor& t) {
     for (const Statement* a : writers_[t.name])
       for (const Statement* b : writers_[t.name]) {
-        isl::map bad = conflicts(*a, a->write, *b, b->write).intersect(order_.together(a->name, b->name));
+        isl::map bad =
+            conflicts(*a, a->write, *b, b->write).intersect(order_.together(a->name, b->name));
         if (a == b) bad = bad.subtract(a->domain.identity());
         if (!bad.is_empty())
           return problem(a->name, a->name + " and " + b->name + " write one element of " + t.name +
@@ -101,26 +108,31 @@ class Values {
     if (from.empty()) return problem(s.name, which + ": " + r.tensor + " is never written");
     for (const Statement* w : from)
       if (w->guard && !w->reduction && !s.guard)
-        return problem(s.name, which + ": " + w->name + " writes it only where its guard holds, but " + s.name +
-                                   " has no guard",
+        return problem(s.name,
+                       which + ": " + w->name + " writes it only where its guard holds, but " +
+                           s.name + " has no guard",
                        "guard the reader with the same condition");
     if (from[0]->reduction) return final_value(s, r, which, *from[0]);
     const isl::map undefined = several(r.tensor) ? unwritten(s, r) : unwritten_once(s, r, *from[0]);
     if (!undefined.is_empty())
-      return problem(s.name, which + " has no value at " + instance_text(s.name, *lexmin_point(undefined.domain())),
-                     "define " + r.tensor + " there, or restrict " + s.name);
+      return problem(
+          s.name,
+          which + " has no value at " + instance_text(s.name, *lexmin_point(undefined.domain())),
+          "define " + r.tensor + " there, or restrict " + s.name);
     if (!several(r.tensor)) return;
     for (const Statement* w : from) {
       isl::map bad = conflicts(s, r, *w, w->write).intersect(order_.together(s.name, w->name));
       if (w == &s) bad = bad.subtract(s.domain.identity());
       if (!bad.is_empty())
-        return problem(s.name, which + " and its write by " + w->name + " have no order between them, first at " +
+        return problem(s.name, which + " and its write by " + w->name +
+                                   " have no order between them, first at " +
                                    instance_text(s.name, *lexmin_point(bad.domain())));
     }
   }
 
   // A reduction's value is read after its last update.
-  void final_value(const Statement& s, const Access& r, const std::string& which, const Statement& w) {
+  void final_value(const Statement& s, const Access& r, const std::string& which,
+                   const Statement& w) {
     if (&w == &s) return problem(s.name, which + ": a reduction cannot read the tensor it reduces");
     const isl::map early = conflicts(w, w.write, s, r).subtract(order_.before(w.name, s.name));
     if (!early.is_empty())
@@ -130,7 +142,8 @@ class Values {
 
   // { reader -> element } without an earlier write, where each element is written at most once.
   isl::map unwritten_once(const Statement& s, const Access& r, const Statement& w) {
-    const isl::map written = order_.before(w.name, s.name).reverse().apply_range(restricted(p_, w, w.write));
+    const isl::map written =
+        order_.before(w.name, s.name).reverse().apply_range(restricted(p_, w, w.write));
     return restricted(p_, s, r).subtract(written);
   }
 
@@ -170,10 +183,12 @@ std::optional<Refusal> validate(const Program& p) {
     Refusal r = (*result)->refusal;
     const Statement* s = p.statement((*result)->item);
     if (s && s->loc.line > 0)
-      r.where = s->loc.file + ":" + std::to_string(s->loc.line) + ":" + std::to_string(s->loc.column) + ": " + s->name;
+      r.where = s->loc.file + ":" + std::to_string(s->loc.line) + ":" +
+                std::to_string(s->loc.column) + ": " + s->name;
     return r;
   };
-  if (!p.context) return Refusal{"check program " + p.name, "", "the program has no isl context", ""};
+  if (!p.context)
+    return Refusal{"check program " + p.name, "", "the program has no isl context", ""};
   if (auto bad = first(check_structure)) return bad;
   if (auto bad = first(check_bounds)) return bad;
   return first(check_values);

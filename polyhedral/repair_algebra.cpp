@@ -1,4 +1,5 @@
-// Real algebra by equality saturation: proofs of identities and rewriting of names out of expressions.
+// Real algebra by equality saturation: proofs of identities and rewriting of names out of
+// expressions.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -44,12 +45,18 @@ std::optional<double> fold(const EGraph& g, const ENode& n) {
     a[i] = *c;
   }
   double v = std::numeric_limits<double>::quiet_NaN();
-  if (s == "add") v = a[0] + a[1];
-  else if (s == "mul") v = a[0] * a[1];
-  else if (s == "neg") v = -a[0];
-  else if (s == "inv") v = 1 / a[0];
-  else if ((s == "exp" || s == "exp2") && a[0] == 0) v = 1;
-  else if ((s == "log" || s == "log2") && a[0] == 1) v = 0;
+  if (s == "add")
+    v = a[0] + a[1];
+  else if (s == "mul")
+    v = a[0] * a[1];
+  else if (s == "neg")
+    v = -a[0];
+  else if (s == "inv")
+    v = 1 / a[0];
+  else if ((s == "exp" || s == "exp2") && a[0] == 0)
+    v = 1;
+  else if ((s == "log" || s == "log2") && a[0] == 1)
+    v = 0;
   if (!std::isfinite(v)) return std::nullopt;
   return v == 0 ? 0 : v;  // no negative zero
 }
@@ -83,33 +90,45 @@ class Algebra {
 
   ClassId add_new(const Expr& e) {
     switch (e->op) {
-      case Op::Const: return constant(e->value);
-      case Op::Var: return graph.add("v:" + std::string(type_name(e->type)) + " " + e->name);
-      case Op::Param: return graph.add("@" + e->name);
-      default: break;
+      case Op::Const:
+        return constant(e->value);
+      case Op::Var:
+        return graph.add("v:" + std::string(type_name(e->type)) + " " + e->name);
+      case Op::Param:
+        return graph.add("@" + e->name);
+      default:
+        break;
     }
     std::vector<ClassId> a;
     for (const Expr& x : e->args) a.push_back(add(x));
     switch (e->op) {
-      case Op::Sub: return graph.add("add", {a[0], graph.add("neg", {a[1]})});
-      case Op::Div: return graph.add("mul", {a[0], graph.add("inv", {a[1]})});
-      case Op::Recip: return graph.add("inv", a);
-      case Op::Rsqrt: return graph.add("inv", {graph.add("sqrt", a)});
+      case Op::Sub:
+        return graph.add("add", {a[0], graph.add("neg", {a[1]})});
+      case Op::Div:
+        return graph.add("mul", {a[0], graph.add("inv", {a[1]})});
+      case Op::Recip:
+        return graph.add("inv", a);
+      case Op::Rsqrt:
+        return graph.add("inv", {graph.add("sqrt", a)});
       case Op::Sigmoid:
-        return graph.add("inv", {graph.add("add", {constant(1), graph.add("exp", {graph.add("neg", {a[0]})})})});
+        return graph.add(
+            "inv", {graph.add("add", {constant(1), graph.add("exp", {graph.add("neg", {a[0]})})})});
       case Op::Cast: {
         const Type from = e->args[0]->type;
-        const bool widening = is_float(e->type) && type_bytes(e->type) >= 4 && type_bytes(e->type) >= type_bytes(from);
+        const bool widening = is_float(e->type) && type_bytes(e->type) >= 4 &&
+                              type_bytes(e->type) >= type_bytes(from);
         return widening ? a[0] : graph.add("cast:" + std::string(type_name(e->type)), a);
       }
       case Op::Pow: {
         const Expr& n = e->args[1];
-        if (n->op != Op::Const || n->value != std::floor(n->value) || n->value < 1 || n->value > 4) break;
+        if (n->op != Op::Const || n->value != std::floor(n->value) || n->value < 1 || n->value > 4)
+          break;
         ClassId p = a[0];
         for (int i = 1; i < static_cast<int>(n->value); ++i) p = graph.add("mul", {a[0], p});
         return p;
       }
-      default: break;
+      default:
+        break;
     }
     return graph.add(op_name(e->op), a);
   }
@@ -127,7 +146,8 @@ class Algebra {
       };
       if (s == "exp" || s == "exp2") return true;
       if (s[0] == 'v' && s[1] == ':' && fact(s.substr(s.find(' ') + 1), pos)) return true;
-      if (s[0] == '@' && (fact(s, pos) || !ranges_.contains(s))) return true;  // sizes of what is not empty
+      if (s[0] == '@' && (fact(s, pos) || !ranges_.contains(s)))
+        return true;  // sizes of what is not empty
       if ((s == "mul" || s == "inv" || s == "sqrt") && all(pos)) return true;
       if (s == "neg" && !pos && all(false)) return true;
       if (s == "add" && all(true)) return true;
@@ -139,7 +159,8 @@ class Algebra {
     const auto it = ranges_.find(name);
     if (it == ranges_.end()) return false;
     const ValueRange& r = it->second;
-    return pos ? r.lo > 0 || (r.lo >= 0 && r.excludes_zero) : r.excludes_zero || r.lo > 0 || r.hi < 0;
+    return pos ? r.lo > 0 || (r.lo >= 0 && r.excludes_zero)
+               : r.excludes_zero || r.lo > 0 || r.hi < 0;
   }
 };
 
@@ -161,7 +182,10 @@ std::vector<Rewrite> Algebra::rules() const {
   };
   const auto rule_if = [&](std::string name, std::string lhs, std::string rhs,
                            std::function<bool(const EGraph&, const Subst&)> cond) {
-    r.push_back({.name = std::move(name), .lhs = std::move(lhs), .rhs = std::move(rhs), .condition = std::move(cond)});
+    r.push_back({.name = std::move(name),
+                 .lhs = std::move(lhs),
+                 .rhs = std::move(rhs),
+                 .condition = std::move(cond)});
   };
   rule("add-0", "(add ?a " + zero + ")", "?a");
   rule("mul-1", "(mul ?a " + one + ")", "?a");
@@ -184,7 +208,8 @@ std::vector<Rewrite> Algebra::rules() const {
     rule(e + "-inv", "(" + e + " (neg ?a))", "(inv (" + e + " ?a))");
     rule(l + "-" + e, "(" + l + " (" + e + " ?a))", "?a");
     rule_if(e + "-" + l, "(" + e + " (" + l + " ?a))", "?a", if_positive({"?a"}));
-    rule_if(l + "-mul", "(" + l + " (mul ?a ?b))", "(add (" + l + " ?a) (" + l + " ?b))", if_positive({"?a", "?b"}));
+    rule_if(l + "-mul", "(" + l + " (mul ?a ?b))", "(add (" + l + " ?a) (" + l + " ?b))",
+            if_positive({"?a", "?b"}));
     rule_if(l + "-inv", "(" + l + " (inv ?a))", "(neg (" + l + " ?a))", if_positive({"?a"}));
   }
   rule_if("sqrt-square", "(mul (sqrt ?a) (sqrt ?a))", "?a", if_positive({"?a"}));
@@ -198,8 +223,10 @@ std::vector<Rewrite> Algebra::rules() const {
     rule("comm-" + f, "(" + f + " ?a ?b)", "(" + f + " ?b ?a)");
     rule(f + "-add", "(" + f + " (add ?a ?c) (add ?b ?c))", "(add (" + f + " ?a ?b) ?c)");
     rule("add-" + f, "(add (" + f + " ?a ?b) ?c)", "(" + f + " (add ?a ?c) (add ?b ?c))");
-    rule_if(f + "-mul", "(" + f + " (mul ?a ?c) (mul ?b ?c))", "(mul (" + f + " ?a ?b) ?c)", if_positive({"?c"}));
-    rule_if("mul-" + f, "(mul (" + f + " ?a ?b) ?c)", "(" + f + " (mul ?a ?c) (mul ?b ?c))", if_positive({"?c"}));
+    rule_if(f + "-mul", "(" + f + " (mul ?a ?c) (mul ?b ?c))", "(mul (" + f + " ?a ?b) ?c)",
+            if_positive({"?c"}));
+    rule_if("mul-" + f, "(mul (" + f + " ?a ?b) ?c)", "(" + f + " (mul ?a ?c) (mul ?b ?c))",
+            if_positive({"?c"}));
   }
   rule("mul-select", "(mul (select ?p ?a ?b) ?c)", "(select ?p (mul ?a ?c) (mul ?b ?c))");
   rule("select-mul", "(select ?p (mul ?a ?c) (mul ?b ?c))", "(mul (select ?p ?a ?b) ?c)");
@@ -230,7 +257,8 @@ Expr Algebra::read_back(const egraph::Extractor& x, ClassId c) const {
   if (s.starts_with("cast:")) return Expr::cast(child(0), *type_from_name(s.substr(5)));
   if (s == "inv") {
     const ENode& k = x.best(n.children[0]);
-    if (egraph::symbol_name(k.symbol) == "sqrt") return Expr::make(Op::Rsqrt, {read_back(x, k.children[0])});
+    if (egraph::symbol_name(k.symbol) == "sqrt")
+      return Expr::make(Op::Rsqrt, {read_back(x, k.children[0])});
     return Expr::constant(1) / child(0);
   }
   if (s == "add" || s == "mul") {
@@ -238,7 +266,8 @@ Expr Algebra::read_back(const egraph::Extractor& x, ClassId c) const {
     const Op op = s == "add" ? Op::Sub : Op::Div;
     for (size_t i : {1u, 0u}) {
       const ENode& k = x.best(n.children[i]);
-      if (egraph::symbol_name(k.symbol) == undo) return Expr::make(op, {child(1 - i), read_back(x, k.children[0])});
+      if (egraph::symbol_name(k.symbol) == undo)
+        return Expr::make(op, {child(1 - i), read_back(x, k.children[0])});
     }
   }
   std::vector<Expr> args;
@@ -248,7 +277,9 @@ Expr Algebra::read_back(const egraph::Extractor& x, ClassId c) const {
 
 double node_cost(const std::string& s) {
   if (s[0] == '#' || s[0] == '@' || (s[0] == 'v' && s[1] == ':')) return 1;
-  if (s == "exp" || s == "exp2" || s == "log" || s == "log2" || s == "pow" || s == "tanh" || s == "erf") return 16;
+  if (s == "exp" || s == "exp2" || s == "log" || s == "log2" || s == "pow" || s == "tanh" ||
+      s == "erf")
+    return 16;
   if (s == "inv" || s == "sqrt") return 6;
   return s == "neg" ? 1.5 : 2;
 }
@@ -289,18 +320,33 @@ std::string question(const Expr& e, const Ranges& ranges) {
     const auto it = ranges.find(x->op == Op::Param ? "@" + x->name : x->name);
     if (it == ranges.end()) return;
     const ValueRange& r = it->second;
-    q += "|" + it->first + constant_symbol(r.lo) + constant_symbol(r.hi) + (r.excludes_zero ? "!" : "");
+    q += "|" + it->first + constant_symbol(r.lo) + constant_symbol(r.hi) +
+         (r.excludes_zero ? "!" : "");
   });
   return q;
 }
 
-// Operations at which a function may change its form: points on one side say nothing about the other.
+// Operations at which a function may change its form: points on one side say nothing about the
+// other.
 bool piecewise(const Expr& x) {
   switch (x->op) {
-    case Op::Select: case Op::Min: case Op::Max: case Op::Abs: case Op::Floor: case Op::Lt: case Op::Le: case Op::Eq:
-    case Op::Ne: case Op::And: case Op::Or: case Op::Not: return true;
-    case Op::Cast: return !is_float(x->type);
-    default: return false;
+    case Op::Select:
+    case Op::Min:
+    case Op::Max:
+    case Op::Abs:
+    case Op::Floor:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::And:
+    case Op::Or:
+    case Op::Not:
+      return true;
+    case Op::Cast:
+      return !is_float(x->type);
+    default:
+      return false;
   }
 }
 
@@ -312,8 +358,9 @@ std::optional<Expr> piecewise_part(const Expr& e) {
   return found;
 }
 
-// Points prove an equality of smooth functions only. Largest subterms that change their form become free names, equal
-// ones the same: an equality for all values of these names holds for those that the subterms take.
+// Points prove an equality of smooth functions only. Largest subterms that change their form become
+// free names, equal ones the same: an equality for all values of these names holds for those that
+// the subterms take.
 Proof by_points(const Expr& a, const Expr& b, Ranges ranges) {
   const Proof sampled{true, "randomized (200 points, 50 digits)"};
   const auto part = piecewise_part(a) ? piecewise_part(a) : piecewise_part(b);
@@ -331,7 +378,8 @@ Proof by_points(const Expr& a, const Expr& b, Ranges ranges) {
   };
   const Expr left = substitute(a, name), right = substitute(b, name);
   if (!refute_equal(left, right, ranges, 200, 3)) return sampled;
-  return {false, "points do not decide where " + to_string(*part) + " changes its form, and the rules of algebra do not either"};
+  return {false, "points do not decide where " + to_string(*part) +
+                     " changes its form, and the rules of algebra do not either"};
 }
 
 Proof prove(const Expr& a, const Expr& b, const Ranges& ranges) {
@@ -346,18 +394,21 @@ Proof prove(const Expr& a, const Expr& b, const Ranges& ranges) {
   return {true, "e-graph, " + std::to_string(steps) + " steps"};
 }
 
-std::optional<Expr> rewrite(const Expr& e, const std::set<std::string>& forbidden, const Ranges& ranges) {
+std::optional<Expr> rewrite(const Expr& e, const std::set<std::string>& forbidden,
+                            const Ranges& ranges) {
   Algebra algebra(ranges);
   const ClassId c = algebra.add(e);
   egraph::saturate(algebra.graph, algebra.rules(), kLimits);
-  const egraph::Extractor x(algebra.graph, [&](const ENode& n, const std::function<double(ClassId)>& child) {
-    const std::string& s = egraph::symbol_name(n.symbol);
-    const bool leaf = s[0] == 'v' && s[1] == ':';
-    double sum = node_cost(s);
-    if (leaf && forbidden.contains(s.substr(s.find(' ') + 1))) sum = std::numeric_limits<double>::infinity();
-    for (ClassId k : n.children) sum += child(k);
-    return sum;
-  });
+  const egraph::Extractor x(algebra.graph,
+                            [&](const ENode& n, const std::function<double(ClassId)>& child) {
+                              const std::string& s = egraph::symbol_name(n.symbol);
+                              const bool leaf = s[0] == 'v' && s[1] == ':';
+                              double sum = node_cost(s);
+                              if (leaf && forbidden.contains(s.substr(s.find(' ') + 1)))
+                                sum = std::numeric_limits<double>::infinity();
+                              for (ClassId k : n.children) sum += child(k);
+                              return sum;
+                            });
   if (!std::isfinite(x.cost(c))) return std::nullopt;
   return simplify(algebra.read_back(x, c));
 }
@@ -367,10 +418,12 @@ std::optional<Expr> rewrite(const Expr& e, const std::set<std::string>& forbidde
 Proof prove_equal(const Expr& a, const Expr& b, const Ranges& ranges) {
   static auto& memo = *new Memo<Proof>;
   if (a == b) return {true, "identity"};
-  return memo.get(question(a, ranges) + " = " + question(b, ranges), [&] { return prove(a, b, ranges); });
+  return memo.get(question(a, ranges) + " = " + question(b, ranges),
+                  [&] { return prove(a, b, ranges); });
 }
 
-std::optional<Expr> rewrite_without(const Expr& e, const std::set<std::string>& forbidden, const Ranges& ranges) {
+std::optional<Expr> rewrite_without(const Expr& e, const std::set<std::string>& forbidden,
+                                    const Ranges& ranges) {
   static auto& memo = *new Memo<std::optional<Expr>>;
   std::string q = question(e, ranges) + " without";
   for (const std::string& f : forbidden) q += " " + f;

@@ -8,9 +8,12 @@ namespace nautilus::poly {
 
 std::string_view numeric_tag_name(NumericTag t) {
   switch (t) {
-    case NumericTag::Exact: return "exact";
-    case NumericTag::Reassociates: return "reassociates";
-    case NumericTag::Approximates: return "approximates";
+    case NumericTag::Exact:
+      return "exact";
+    case NumericTag::Reassociates:
+      return "reassociates";
+    case NumericTag::Approximates:
+      return "approximates";
   }
   return "";
 }
@@ -19,14 +22,18 @@ namespace {
 
 using namespace algebra;
 
-bool in(const std::vector<std::string>& v, const std::string& s) { return std::find(v.begin(), v.end(), s) != v.end(); }
+bool in(const std::vector<std::string>& v, const std::string& s) {
+  return std::find(v.begin(), v.end(), s) != v.end();
+}
 
 // Names that corrections use for accumulators and values: t0, c3, x1, ref0 ...
 bool reserved(const std::string& name) {
   for (const char* prefix : {"t", "c", "x", "y", "u", "a", "ref"}) {
     if (!name.starts_with(prefix)) continue;
     const std::string rest = name.substr(std::string(prefix).size());
-    if (rest == "" ? name == "ref" : std::all_of(rest.begin(), rest.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    if (rest == "" ? name == "ref" : std::all_of(rest.begin(), rest.end(), [](char c) {
+          return c >= '0' && c <= '9';
+        }))
       return true;
   }
   return name.ends_with("'");
@@ -55,7 +62,7 @@ class Deriver {
   const Statement* target_ = nullptr;
   std::vector<const Statement*> used_;  // sources that the term reads
   InlinedTerm term_;
-  std::vector<std::string> casts_;      // narrowing casts dropped under Fast, with their bounds
+  std::vector<std::string> casts_;  // narrowing casts dropped under Fast, with their bounds
 
   Refusal refuse(std::string why, std::string suggest = "") const {
     std::string sources;
@@ -68,15 +75,18 @@ class Deriver {
     target_ = p_.statement(r_.target);
     if (!target_ || !target_->reduction) return refuse("there is no reduction " + r_.target);
     if (r_.policy == RepairPolicy::Strict)
-      return refuse("a correction changes the order of rounding, which strict numerics forbids", "numerics reassociate");
+      return refuse("a correction changes the order of rounding, which strict numerics forbids",
+                    "numerics reassociate");
     for (const std::string& s : r_.sources) {
       const Statement* st = p_.statement(s);
       if (!st || !st->reduction) return refuse("the source " + s + " is not a reduction");
-      if (reserved(st->write.tensor)) return refuse("the name " + st->write.tensor + " is used by corrections", "rename it");
+      if (reserved(st->write.tensor))
+        return refuse("the name " + st->write.tensor + " is used by corrections", "rename it");
     }
     const Tensor* t = p_.tensor(target_->write.tensor);
     if (!t || !is_float(t->type))
-      return refuse(target_->write.tensor + " is accumulated in " + std::string(t ? type_name(t->type) : "nothing") +
+      return refuse(target_->write.tensor + " is accumulated in " +
+                    std::string(t ? type_name(t->type) : "nothing") +
                     ": corrections need floating point");
     for (const std::string& v : r_.via)
       if (auto no = check_via(v)) return no;
@@ -89,44 +99,61 @@ class Deriver {
     if (!v || v->reduction) return refuse(name + " is not a pointwise statement");
     const Tensor* t = p_.tensor(v->write.tensor);
     if (!t || t->kind == TensorKind::Output)
-      return refuse(v->write.tensor + " is an output, but would be computed from running values", "recompute it for the target");
+      return refuse(v->write.tensor + " is an output, but would be computed from running values",
+                    "recompute it for the target");
     for (const Statement& s : p_.statements) {
       if (s.name == r_.target || in(r_.via, s.name) || in(r_.others, s.name)) continue;
       for (const Access& a : s.reads)
         if (a.tensor == v->write.tensor)
-          return refuse(s.name + " also reads " + v->write.tensor + ", which would be computed from running values",
-                        "recompute " + v->write.tensor + " for the target, or fuse " + s.name + " too");
+          return refuse(
+              s.name + " also reads " + v->write.tensor +
+                  ", which would be computed from running values",
+              "recompute " + v->write.tensor + " for the target, or fuse " + s.name + " too");
     }
     return std::nullopt;
   }
 
   bool depends(const Expr& e) const {
-    return std::any_of(used_.begin(), used_.end(), [&](const Statement* s) { return contains_var(e, s->write.tensor); });
+    return std::any_of(used_.begin(), used_.end(),
+                       [&](const Statement* s) { return contains_var(e, s->write.tensor); });
   }
 
   std::optional<Refusal> check_term() {
     if (used_.empty()) return refuse("it reads none of them: no repair is needed", "fuse");
-    if (term_.guard && depends(term_.guard)) return refuse("its condition depends on a running value");
-    if (auto bad = unguarded_terms(p_, {r_.target}, r_.sources, r_.via)) return refuse(*bad, "give both the same condition");
+    if (term_.guard && depends(term_.guard))
+      return refuse("its condition depends on a running value");
+    if (auto bad = unguarded_terms(p_, {r_.target}, r_.sources, r_.via))
+      return refuse(*bad, "give both the same condition");
     std::optional<Refusal> no;
     term_.g = substitute(term_.g, [&](const Expr& x) { return drop_cast(x, no); });
     return no;
   }
 
-  // Widening casts are the identity on numbers; narrowing ones of what depends on a source stand in the way.
+  // Widening casts are the identity on numbers; narrowing ones of what depends on a source stand in
+  // the way.
   std::optional<Expr> drop_cast(const Expr& x, std::optional<Refusal>& no) {
     if (x->op != Op::Cast || !depends(x)) return std::nullopt;
     const Expr inner = substitute(x->args[0], [&](const Expr& y) { return drop_cast(y, no); });
-    const bool widening = is_float(x->type) && type_bytes(x->type) >= 4 && type_bytes(x->type) >= type_bytes(x->args[0]->type);
+    const bool widening = is_float(x->type) && type_bytes(x->type) >= 4 &&
+                          type_bytes(x->type) >= type_bytes(x->args[0]->type);
     if (widening) return inner;
-    const std::string what = "rounding to " + std::string(type_name(x->type)) + " (" + to_string(x) + ")";
+    const std::string what =
+        "rounding to " + std::string(type_name(x->type)) + " (" + to_string(x) + ")";
     if (!is_float(x->type)) {
       if (!no) no = refuse(what + " inside the term does not commute with the correction");
     } else if (r_.policy != RepairPolicy::Fast) {
-      if (!no) no = refuse(what + " inside the term does not commute with the correction", "numerics fast");
+      if (!no)
+        no =
+            refuse(what + " inside the term does not commute with the correction", "numerics fast");
     } else {
-      const int digits = x->type == Type::F16 ? 11 : x->type == Type::BF16 ? 8 : x->type == Type::E4M3 ? 4 : x->type == Type::E5M2 ? 3 : 24;
-      casts_.push_back(what + ": each term is rounded once relative to a running reference: relative error at most 2^-" +
+      const int digits = x->type == Type::F16    ? 11
+                         : x->type == Type::BF16 ? 8
+                         : x->type == Type::E4M3 ? 4
+                         : x->type == Type::E5M2 ? 3
+                                                 : 24;
+      casts_.push_back(what +
+                       ": each term is rounded once relative to a running reference: relative "
+                       "error at most 2^-" +
                        std::to_string(digits) + " a term, as before");
     }
     return inner;
@@ -143,10 +170,13 @@ class Deriver {
 
   bool is_count(const std::string& tensor, const Statement& s) const {
     const Statement* n = p_.statement("S_" + tensor);
-    return n && n->reduction && n->reduction->op == ReduceOp::Sum && n->reduction->dims == s.reduction->dims &&
-           n->expr->op == Op::Const && n->expr->value == 1 && !n->guard &&
+    return n && n->reduction && n->reduction->op == ReduceOp::Sum &&
+           n->reduction->dims == s.reduction->dims && n->expr->op == Op::Const &&
+           n->expr->value == 1 && !n->guard &&
            set_tuple_name(n->domain, s.name).is_equal(s.domain) &&
-           n->write.map.set_domain_tuple(s.name).set_range_tuple(s.write.tensor).is_equal(s.write.map);
+           n->write.map.set_domain_tuple(s.name)
+               .set_range_tuple(s.write.tensor)
+               .is_equal(s.write.map);
   }
 
   Problem problem() const {
@@ -156,7 +186,8 @@ class Deriver {
     q.identity = identity_value(*target_->reduction);
     q.type = accumulator_type();
     for (const Leaf& l : term_.leaves)
-      if (!l.tensor.empty() && contains_var(q.g, l.name)) q.facts[l.name] = tensor_range(p_, l.tensor);
+      if (!l.tensor.empty() && contains_var(q.g, l.name))
+        q.facts[l.name] = tensor_range(p_, l.tensor);
     visit(q.g, [&](const Expr& x) {
       if (x->op == Op::Param) q.facts["@" + x->name] = param_range(p_, *target_, x->name);
     });
@@ -169,9 +200,12 @@ class Deriver {
       f.type = p_.tensor(f.tensor)->type;
       f.count_name = count_name(*s);
       visit(q.g, [&](const Expr& x) {
-        if (f.count || x->op != Op::Div || !(x->args[0]->op == Op::Var && x->args[0]->name == f.tensor)) return;
+        if (f.count || x->op != Op::Div ||
+            !(x->args[0]->op == Op::Var && x->args[0]->name == f.tensor))
+          return;
         const Op size = x->args[1]->op;
-        if ((size == Op::Param || size == Op::Const) && counts(p_, *s, x->args[1])) f.count = x->args[1];
+        if ((size == Op::Param || size == Op::Const) && counts(p_, *s, x->args[1]))
+          f.count = x->args[1];
       });
       q.sources.push_back(std::move(f));
     }
@@ -194,17 +228,20 @@ class Deriver {
   // The running counts: sum of 1 over the instances of the source.
   void add_counts(const Solution& s, RepairResult& out) {
     for (const std::string& tensor : s.counted) {
-      const Statement& src = **std::find_if(used_.begin(), used_.end(), [&](auto* u) { return u->write.tensor == tensor; });
+      const Statement& src = **std::find_if(used_.begin(), used_.end(),
+                                            [&](auto* u) { return u->write.tensor == tensor; });
       const std::string name = count_name(src);
       out.repair.sources.push_back("S_" + name);
       out.repair.source_tensors.push_back(name);
-      const Leaf& seen = *std::find_if(term_.leaves.begin(), term_.leaves.end(), [&](auto& l) { return l.name == tensor; });
+      const Leaf& seen = *std::find_if(term_.leaves.begin(), term_.leaves.end(),
+                                       [&](auto& l) { return l.name == tensor; });
       Leaf leaf = seen;
       leaf.name = leaf.tensor = name;
       leaf.map = seen.map.set_range_tuple(name);
       term_.leaves.push_back(leaf);
       if (p_.tensor(name)) continue;  // an earlier repair made it
-      out.auxiliary.push_back(statement_from(src, name, Expr::constant(1, p_.tensor(tensor)->type), Expr(), {}));
+      out.auxiliary.push_back(
+          statement_from(src, name, Expr::constant(1, p_.tensor(tensor)->type), Expr(), {}));
       out.auxiliary_tensors.push_back(like(*p_.tensor(tensor), name));
     }
   }
@@ -228,19 +265,26 @@ class Deriver {
     const InlinedTerm original = *inline_term(p_, *target_, r_.sources, r_.via);
     std::string open;
     for (const Statement* u : used_) {
-      const auto rest = s.members.size() == 1 && s.counted.empty() ? rest_value(p_, *target_, original, *u, r_.via) : std::nullopt;
+      const auto rest = s.members.size() == 1 && s.counted.empty()
+                            ? rest_value(p_, *target_, original, *u, r_.via)
+                            : std::nullopt;
       const double id = identity_value(*u->reduction);
       const std::string at = u->write.tensor + " is " + to_string(Expr::constant(id));
       if (rest) {
         r.rest[u->write.tensor] = {id, *rest};
-        r.obligations.push_back({"while " + at + " the terms are " + to_string(Expr::constant(identity_value(*target_->reduction))) +
-                                     ": it is read as " + to_string(Expr::constant(*rest)) + " there", "evaluated", true});
+        r.obligations.push_back(
+            {"while " + at + " the terms are " +
+                 to_string(Expr::constant(identity_value(*target_->reduction))) +
+                 ": it is read as " + to_string(Expr::constant(*rest)) + " there",
+             "evaluated", true});
       } else if (std::isinf(id)) {
         open += "; terms while " + at + " are not guarded";
       }
     }
-    r.note = "an element without terms keeps " + to_string(Expr::constant(identity_value(*target_->reduction))) +
-             "; inputs are finite numbers" + (r.rest.empty() ? "" : " or keep the sources at their identity") + open;
+    r.note = "an element without terms keeps " +
+             to_string(Expr::constant(identity_value(*target_->reduction))) +
+             "; inputs are finite numbers" +
+             (r.rest.empty() ? "" : " or keep the sources at their identity") + open;
     for (const std::string& c : casts_) {
       r.note += "; " + c;
       r.obligations.push_back({c, "allowed by numerics fast", true});
@@ -254,13 +298,17 @@ class Deriver {
     }
     for (size_t k = 1; k < s.members.size(); ++k) {
       const std::string name = auxiliary_name(k);
-      out.auxiliary.push_back(statement_from(*target_, name, s.members[k], term_.guard, term_.leaves));
+      out.auxiliary.push_back(
+          statement_from(*target_, name, s.members[k], term_.guard, term_.leaves));
       out.auxiliary_tensors.push_back(like(*p_.tensor(target_->write.tensor), name));
       r.targets.push_back("S_" + name);
       r.target_tensors.push_back(name);
     }
-    if ((!out.auxiliary.empty() || !out.replaced.empty()) && !p_.original.map().is_equal(textual_order(p_).map()))
-      return refuse("it needs further accumulators, and the program's own order is not one loop nest a statement");
+    if ((!out.auxiliary.empty() || !out.replaced.empty()) &&
+        !p_.original.map().is_equal(textual_order(p_).map()))
+      return refuse(
+          "it needs further accumulators, and the program's own order is not one loop nest a "
+          "statement");
     set_lazy(s, r);
     if (!casts_.empty()) return out;  // the terms are compared without their casts below
     const ProgramPtr complete = with_auxiliaries(p_, out);
@@ -277,7 +325,8 @@ class Deriver {
     s.write.map = s.write.map.set_domain_tuple(name);
     for (Access& a : s.reads) a.map = a.map.set_domain_tuple(name);
     for (isl::aff& a : s.indices)
-      a = a.pullback(isl::multi_aff(s.domain.space().identity_multi_aff_on_domain()).set_range_tuple(old));
+      a = a.pullback(
+          isl::multi_aff(s.domain.space().identity_multi_aff_on_domain()).set_range_tuple(old));
   }
 
   void set_lazy(const Solution& s, Repair& r) const {
@@ -316,8 +365,10 @@ ProgramPtr with_auxiliaries(const Program& p, const RepairResult& r) {
     std::string after = count ? r.repair.sources[0] : r.repair.targets[0];
     if (count)
       for (const Statement& q : p.statements)
-        if (s.write.tensor.starts_with(q.write.tensor + "_n") && in(r.repair.sources, q.name)) after = q.name;
-    auto at = std::find_if(out->statements.begin(), out->statements.end(), [&](const Statement& q) { return q.name == after; });
+        if (s.write.tensor.starts_with(q.write.tensor + "_n") && in(r.repair.sources, q.name))
+          after = q.name;
+    auto at = std::find_if(out->statements.begin(), out->statements.end(),
+                           [&](const Statement& q) { return q.name == after; });
     if (at != out->statements.end()) ++at;
     if (!count)
       while (at != out->statements.end() && in(r.repair.targets, at->name)) ++at;

@@ -1,5 +1,6 @@
-// Families of accumulators: the derivatives of g with respect to the reference, closed under a change of it.
-// With g^(K) = sum a_l g^(l), the sums T_k of g^(k) obey T(r') = exp(A (r' - r)) T(r), A the companion matrix.
+// Families of accumulators: the derivatives of g with respect to the reference, closed under a
+// change of it. With g^(K) = sum a_l g^(l), the sums T_k of g^(k) obey T(r') = exp(A (r' - r))
+// T(r), A the companion matrix.
 #include <cmath>
 
 #include "polyhedral/repair_internal.h"
@@ -21,7 +22,8 @@ ExpPoly integrate(const ExpPoly& q, double rate) {
       p[{rate, n + 1}] += coefficient / (n + 1);
       continue;
     }
-    // Particular solution d^n e^(mu d): divide by (mu - rate), integrating by parts down to power 0.
+    // Particular solution d^n e^(mu d): divide by (mu - rate), integrating by parts down to power
+    // 0.
     double c = coefficient / (mu - rate);
     for (int k = n; k >= 0; --k) {
       p[{mu, k}] += c;
@@ -41,7 +43,8 @@ Matrix multiply(const Matrix& a, const Matrix& b) {
   return c;
 }
 
-// All K real roots of x^K = sum a_l x^l among the multiples of 1/4 up to 16, with multiplicity; else nothing.
+// All K real roots of x^K = sum a_l x^l among the multiples of 1/4 up to 16, with multiplicity;
+// else nothing.
 std::optional<std::vector<double>> roots(const std::vector<double>& a) {
   std::vector<double> p(a.size() + 1, 1);  // p[l]: coefficient of x^l
   for (size_t l = 0; l < a.size(); ++l) p[l] = -a[l];
@@ -62,7 +65,8 @@ std::optional<std::vector<double>> roots(const std::vector<double>& a) {
 }
 
 // exp(A d) entry by entry by Putzer's algorithm: sum over k of p_k(d) * prod_{j<k} (A - rate_j I).
-std::vector<std::vector<ExpPoly>> fundamental(const std::vector<double>& a, const std::vector<double>& rates) {
+std::vector<std::vector<ExpPoly>> fundamental(const std::vector<double>& a,
+                                              const std::vector<double>& rates) {
   const size_t k = a.size();
   Matrix companion(k, std::vector<double>(k, 0)), product(k, std::vector<double>(k, 0));
   for (size_t i = 0; i + 1 < k; ++i) companion[i][i + 1] = 1;
@@ -105,7 +109,8 @@ Expr power_of(const Expr& d, int n) {
   return p;
 }
 
-// Row k of exp(A d) applied to t0..t{K-1}: exponentials of one rate are shared, polynomials are expanded.
+// Row k of exp(A d) applied to t0..t{K-1}: exponentials of one rate are shared, polynomials are
+// expanded.
 Expr apply_row(const std::vector<ExpPoly>& row, const Expr& d, Type type) {
   std::map<double, Expr> by_rate;
   for (size_t l = 0; l < row.size(); ++l)
@@ -126,7 +131,8 @@ Expr apply_row(const std::vector<ExpPoly>& row, const Expr& d, Type type) {
 
 }  // namespace
 
-Expected<Family> by_family(const Expr& g, const std::string& ref, const Ranges& ranges, int max_members) {
+Expected<Family> by_family(const Expr& g, const std::string& ref, const Ranges& ranges,
+                           int max_members) {
   Refusal no{"find a closed family of accumulators", "", "", ""};
   std::vector<Expr> d{g};
   for (int k = 1; k <= max_members; ++k) {
@@ -145,30 +151,35 @@ Expected<Family> by_family(const Expr& g, const std::string& ref, const Ranges& 
       a = constant_coefficients(d, ranges);
       if (a.empty()) continue;
       for (size_t l = 0; l < a.size(); ++l)
-        if (a[l] != 0) combination = combination == zero ? scaled(a[l], d[l]) : combination + scaled(a[l], d[l]);
+        if (a[l] != 0)
+          combination = combination == zero ? scaled(a[l], d[l]) : combination + scaled(a[l], d[l]);
       closed = prove_equal(d.back(), combination, ranges);
       if (!closed.ok) continue;
     }
     const auto rates = roots(a);
     if (!rates) {
-      no.why = "the family of " + std::to_string(k) + " derivatives is closed, but its rates are not small rational numbers";
+      no.why = "the family of " + std::to_string(k) +
+               " derivatives is closed, but its rates are not small rational numbers";
       return no;
     }
     Family f;
     f.members.assign(d.begin(), d.begin() + k);
     const Expr delta = Expr::var(ref + "'", var_type(g, ref)) - Expr::var(ref, var_type(g, ref));
-    for (const auto& row : fundamental(a, *rates)) f.h.push_back(simplify(apply_row(row, delta, g->type)));
+    for (const auto& row : fundamental(a, *rates))
+      f.h.push_back(simplify(apply_row(row, delta, g->type)));
     for (int i = 1; i <= k; ++i)
-      f.steps.push_back("d^" + std::to_string(i) + " g / d " + ref + "^" + std::to_string(i) + " = " +
-                        to_string(d[static_cast<size_t>(i)]));
+      f.steps.push_back("d^" + std::to_string(i) + " g / d " + ref + "^" + std::to_string(i) +
+                        " = " + to_string(d[static_cast<size_t>(i)]));
     f.steps.push_back("closed: the last is " + to_string(combination) + " (" + closed.method + ")");
-    for (size_t i = 0; i < f.h.size(); ++i) f.steps.push_back("h" + std::to_string(i) + " = " + to_string(f.h[i]));
-    f.obligations.push_back({"derivative " + std::to_string(k) + " of " + to_string(g) + " with respect to " + ref + " is " +
-                                 to_string(combination), closed.method, true});
+    for (size_t i = 0; i < f.h.size(); ++i)
+      f.steps.push_back("h" + std::to_string(i) + " = " + to_string(f.h[i]));
+    f.obligations.push_back({"derivative " + std::to_string(k) + " of " + to_string(g) +
+                                 " with respect to " + ref + " is " + to_string(combination),
+                             closed.method, true});
     return f;
   }
-  no.why = "the derivatives of " + to_string(g) + " with respect to " + ref + " are not closed up to order " +
-           std::to_string(max_members);
+  no.why = "the derivatives of " + to_string(g) + " with respect to " + ref +
+           " are not closed up to order " + std::to_string(max_members);
   return no;
 }
 

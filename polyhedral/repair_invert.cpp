@@ -1,4 +1,5 @@
-// Correction by inversion (Neptune, arXiv 2510.08726, Eq. 5): solve y = g(r, c) for c, then h(t, r, r') = g(r', c(r, t)).
+// Correction by inversion (Neptune, arXiv 2510.08726, Eq. 5): solve y = g(r, c) for c, then h(t, r,
+// r') = g(r', c(r, t)).
 #include <algorithm>
 
 #include "polyhedral/repair_internal.h"
@@ -6,7 +7,8 @@
 namespace nautilus::poly::algebra {
 namespace {
 
-// g with every largest subterm that is free of the reference and varies replaced by a name of its own.
+// g with every largest subterm that is free of the reference and varies replaced by a name of its
+// own.
 struct Abstracted {
   Expr g;
   std::map<std::string, Expr> meaning;  // name -> subterm
@@ -47,8 +49,8 @@ void collect(const Expr& e, bool sum, bool inverse, Parts& out) {
   }
 }
 
-// The same value with what is free of the reference gathered in each product and sum: v * exp(c - r) / w becomes
-// (v / w) * exp(c - r), one unknown to solve for.
+// The same value with what is free of the reference gathered in each product and sum: v * exp(c -
+// r) / w becomes (v / w) * exp(c - r), one unknown to solve for.
 Expr gathered(const Expr& e, const std::string& ref) {
   if (!contains_var(e, ref)) return e;
   const bool sum = e->op == Op::Add || e->op == Op::Sub;
@@ -81,7 +83,8 @@ int occurrences(const Expr& e, const std::string& name) {
 
 Expr num(double v) { return Expr::constant(v); }
 
-// The value of `u` for which e(u) = y; u occurs once in e. Counts steps through exp and the like in `cost`.
+// The value of `u` for which e(u) = y; u occurs once in e. Counts steps through exp and the like in
+// `cost`.
 std::optional<Expr> solve(const Expr& e, const std::string& u, const Expr& y, int& cost) {
   if (e->op == Op::Var && e->name == u) return y;
   size_t k = 0;
@@ -91,31 +94,46 @@ std::optional<Expr> solve(const Expr& e, const std::string& u, const Expr& y, in
   const auto go = [&](const Expr& v) { return solve(in, u, v, cost); };
   const Expr other = e->args.size() == 2 ? e->args[1 - k] : Expr();
   switch (e->op) {
-    case Op::Neg: return go(-y);
-    case Op::Add: return go(y - other);
-    case Op::Sub: return k == 0 ? go(y + other) : go(other - y);
-    case Op::Mul: return go(y / other);
-    case Op::Div: return k == 0 ? go(y * other) : go(other / y);
-    case Op::Recip: return go(num(1) / y);
-    case Op::Cast: return go(y);
-    default: break;
+    case Op::Neg:
+      return go(-y);
+    case Op::Add:
+      return go(y - other);
+    case Op::Sub:
+      return k == 0 ? go(y + other) : go(other - y);
+    case Op::Mul:
+      return go(y / other);
+    case Op::Div:
+      return k == 0 ? go(y * other) : go(other / y);
+    case Op::Recip:
+      return go(num(1) / y);
+    case Op::Cast:
+      return go(y);
+    default:
+      break;
   }
   ++cost;
   switch (e->op) {
-    case Op::Exp: return go(Expr::make(Op::Log, {y}));
-    case Op::Exp2: return go(Expr::make(Op::Log2, {y}));
-    case Op::Log: return go(exp(y));
-    case Op::Log2: return go(Expr::make(Op::Exp2, {y}));
-    case Op::Sqrt: return go(y * y);
-    case Op::Rsqrt: return go(num(1) / (y * y));
-    default: return std::nullopt;  // not one-to-one, or no inverse among the operations
+    case Op::Exp:
+      return go(Expr::make(Op::Log, {y}));
+    case Op::Exp2:
+      return go(Expr::make(Op::Log2, {y}));
+    case Op::Log:
+      return go(exp(y));
+    case Op::Log2:
+      return go(Expr::make(Op::Exp2, {y}));
+    case Op::Sqrt:
+      return go(y * y);
+    case Op::Rsqrt:
+      return go(num(1) / (y * y));
+    default:
+      return std::nullopt;  // not one-to-one, or no inverse among the operations
   }
 }
 
 }  // namespace
 
-// Tries the names that can be solved for, those on linear paths first; accepts the first whose h is free of all
-// but t, the reference and sizes.
+// Tries the names that can be solved for, those on linear paths first; accepts the first whose h is
+// free of all but t, the reference and sizes.
 Expected<Correction> by_inversion(const Expr& g, const std::string& ref, const Ranges& ranges) {
   const Abstracted a = abstract_rest(gathered(g, ref), ref, ranges);
   struct Candidate {
@@ -134,7 +152,8 @@ Expected<Correction> by_inversion(const Expr& g, const std::string& ref, const R
     int cost = 0;
     if (auto s = solve(a.g, name, t, cost)) found.push_back({cost, name, *s});
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.cost < y.cost; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& x, const auto& y) { return x.cost < y.cost; });
   Ranges facts = with_denominators(a.g, a.ranges);
   facts["t0"] = range_of(g, ranges);
   const Expr primed = Expr::var(ref + "'", var_type(g, ref));
@@ -147,14 +166,16 @@ Expected<Correction> by_inversion(const Expr& g, const std::string& ref, const R
     const auto h = rewrite_without(raw, forbidden, facts);
     if (!h) continue;
     Correction out{*h, {}};
-    out.steps.push_back("y = " + to_string(a.g) + " solved for " + c.name + " = " + to_string(a.meaning.at(c.name)) +
-                        ": " + c.name + " = " + to_string(substitute(c.solution, {{"t0", Expr::var("y", t->type)}})));
+    out.steps.push_back("y = " + to_string(a.g) + " solved for " + c.name + " = " +
+                        to_string(a.meaning.at(c.name)) + ": " + c.name + " = " +
+                        to_string(substitute(c.solution, {{"t0", Expr::var("y", t->type)}})));
     out.steps.push_back("h(t, r, r') = g(r', c(r, t)) = " + to_string(raw) + " = " + to_string(*h));
     return out;
   }
   Refusal r{"derive a correction by inversion", "", "", ""};
   if (found.empty())
-    r.why = "y = " + to_string(a.g) + " has no unique solution" + (repeated ? ": no part occurs exactly once" : "");
+    r.why = "y = " + to_string(a.g) + " has no unique solution" +
+            (repeated ? ": no part occurs exactly once" : "");
   else
     r.why = "the correction of " + to_string(a.g) + " keeps depending on the terms";
   return r;

@@ -1,5 +1,6 @@
-// Does what is finally stored depend on which value a running reference has? Each tensor gets a form over the
-// reference and unknowns; reductions keep H(reference) in front; at the outputs the reference must have cancelled.
+// Does what is finally stored depend on which value a running reference has? Each tensor gets a
+// form over the reference and unknowns; reductions keep H(reference) in front; at the outputs the
+// reference must have cancelled.
 #include <limits>
 
 #include "polyhedral/repair_internal.h"
@@ -28,14 +29,16 @@ class Tracker {
     if (cancelled_.empty()) return std::nullopt;
     std::string where;
     for (const std::string& c : cancelled_) where += (where.empty() ? "" : ", ") + c;
-    return Obligation{"what is stored does not depend on the value of " + source_.write.tensor + ": it cancels in " + where,
+    return Obligation{"what is stored does not depend on the value of " + source_.write.tensor +
+                          ": it cancels in " + where,
                       "e-graph", true};
   }
 
  private:
   struct Form {
-    Expr value;        // over "ref" and unknowns
-    std::optional<isl::map> element;  // { element -> element of the source }; none: the source itself
+    Expr value;  // over "ref" and unknowns
+    std::optional<isl::map>
+        element;  // { element -> element of the source }; none: the source itself
   };
   const Program& p_;
   const Statement& source_;
@@ -55,7 +58,8 @@ class Tracker {
     return substitute(form, by);
   }
 
-  // One value of the statement's expression; `element` becomes { instance -> element of the source }.
+  // One value of the statement's expression; `element` becomes { instance -> element of the source
+  // }.
   Expr value_of(const Statement& s, std::optional<isl::map>& element) {
     return substitute(s.expr, [&](const Expr& x) -> std::optional<Expr> {
       if (x->op == Op::Index) return unknown(Type::I32);
@@ -78,7 +82,8 @@ class Tracker {
     return substitute(e, [&](const Expr& x) -> std::optional<Expr> {
       if (x->op != Op::Cast || !contains_var(x, kRef)) return std::nullopt;
       const Expr arg = without_casts(x->args[0]);
-      const bool widening = is_float(x->type) && type_bytes(x->type) >= 4 && type_bytes(x->type) >= type_bytes(x->args[0]->type);
+      const bool widening = is_float(x->type) && type_bytes(x->type) >= 4 &&
+                            type_bytes(x->type) >= type_bytes(x->args[0]->type);
       if (widening) return arg;
       const auto free = rewrite_without(arg, {kRef}, with_denominators(arg, facts_));
       if (!free) failed_ = true;
@@ -127,16 +132,19 @@ class Tracker {
     const Expr h = substitute(v, one);
     if (op == ReduceOp::Sum) return h * unknown(Type::F32);
     const Expr sum = substitute(v, zero);
-    const Expr scaled = by_separation(v, kRef, ReduceOp::Sum, facts_) ? h * unknown(Type::F32) : Expr();
+    const Expr scaled =
+        by_separation(v, kRef, ReduceOp::Sum, facts_) ? h * unknown(Type::F32) : Expr();
     return scaled ? scaled : sum + unknown(Type::F32);
   }
 
-  // What is divided by is not zero, and logarithms are taken of positive values, wherever they are computed.
+  // What is divided by is not zero, and logarithms are taken of positive values, wherever they are
+  // computed.
   Ranges positive_unknowns(const Expr& v) {
     Ranges facts = facts_;
     const auto mark = [&](const Expr& e) {
       visit(e, [&](const Expr& x) {
-        if (x->op == Op::Var && x->name != kRef) facts[x->name] = between(0, std::numeric_limits<double>::infinity(), true);
+        if (x->op == Op::Var && x->name != kRef)
+          facts[x->name] = between(0, std::numeric_limits<double>::infinity(), true);
       });
     };
     visit(v, [&](const Expr& x) {

@@ -17,36 +17,66 @@ using Env = std::map<std::string, Real>;
 Real real_op(const Expr& e, const std::vector<Real>& a) {
   using namespace boost::multiprecision;
   switch (e->op) {
-    case Op::Neg: return -a[0];
-    case Op::Abs: return abs(a[0]);
-    case Op::Exp: return exp(a[0]);
-    case Op::Exp2: return pow(Real(2), a[0]);
-    case Op::Log: return log(a[0]);
-    case Op::Log2: return log(a[0]) / log(Real(2));
-    case Op::Sqrt: return sqrt(a[0]);
-    case Op::Rsqrt: return 1 / sqrt(a[0]);
-    case Op::Recip: return 1 / a[0];
-    case Op::Tanh: return tanh(a[0]);
-    case Op::Erf: return boost::math::erf(a[0]);
-    case Op::Sigmoid: return 1 / (1 + exp(-a[0]));
-    case Op::Floor: return floor(a[0]);
-    case Op::Not: return a[0] == 0 ? 1 : 0;
-    case Op::Cast: return a[0];  // over the real numbers a cast is the identity
-    case Op::Add: return a[0] + a[1];
-    case Op::Sub: return a[0] - a[1];
-    case Op::Mul: return a[0] * a[1];
-    case Op::Div: return a[0] / a[1];
-    case Op::Pow: return pow(a[0], a[1]);
-    case Op::Min: return a[0] < a[1] ? a[0] : a[1];
-    case Op::Max: return a[0] < a[1] ? a[1] : a[0];
-    case Op::Lt: return a[0] < a[1] ? 1 : 0;
-    case Op::Le: return a[0] <= a[1] ? 1 : 0;
-    case Op::Eq: return a[0] == a[1] ? 1 : 0;
-    case Op::Ne: return a[0] != a[1] ? 1 : 0;
-    case Op::And: return a[0] != 0 && a[1] != 0 ? 1 : 0;
-    case Op::Or: return a[0] != 0 || a[1] != 0 ? 1 : 0;
-    case Op::Select: return a[0] != 0 ? a[1] : a[2];
-    default: return std::numeric_limits<Real>::quiet_NaN();
+    case Op::Neg:
+      return -a[0];
+    case Op::Abs:
+      return abs(a[0]);
+    case Op::Exp:
+      return exp(a[0]);
+    case Op::Exp2:
+      return pow(Real(2), a[0]);
+    case Op::Log:
+      return log(a[0]);
+    case Op::Log2:
+      return log(a[0]) / log(Real(2));
+    case Op::Sqrt:
+      return sqrt(a[0]);
+    case Op::Rsqrt:
+      return 1 / sqrt(a[0]);
+    case Op::Recip:
+      return 1 / a[0];
+    case Op::Tanh:
+      return tanh(a[0]);
+    case Op::Erf:
+      return boost::math::erf(a[0]);
+    case Op::Sigmoid:
+      return 1 / (1 + exp(-a[0]));
+    case Op::Floor:
+      return floor(a[0]);
+    case Op::Not:
+      return a[0] == 0 ? 1 : 0;
+    case Op::Cast:
+      return a[0];  // over the real numbers a cast is the identity
+    case Op::Add:
+      return a[0] + a[1];
+    case Op::Sub:
+      return a[0] - a[1];
+    case Op::Mul:
+      return a[0] * a[1];
+    case Op::Div:
+      return a[0] / a[1];
+    case Op::Pow:
+      return pow(a[0], a[1]);
+    case Op::Min:
+      return a[0] < a[1] ? a[0] : a[1];
+    case Op::Max:
+      return a[0] < a[1] ? a[1] : a[0];
+    case Op::Lt:
+      return a[0] < a[1] ? 1 : 0;
+    case Op::Le:
+      return a[0] <= a[1] ? 1 : 0;
+    case Op::Eq:
+      return a[0] == a[1] ? 1 : 0;
+    case Op::Ne:
+      return a[0] != a[1] ? 1 : 0;
+    case Op::And:
+      return a[0] != 0 && a[1] != 0 ? 1 : 0;
+    case Op::Or:
+      return a[0] != 0 || a[1] != 0 ? 1 : 0;
+    case Op::Select:
+      return a[0] != 0 ? a[1] : a[2];
+    default:
+      return std::numeric_limits<Real>::quiet_NaN();
   }
 }
 
@@ -54,14 +84,16 @@ Real real_op(const Expr& e, const std::vector<Real>& a) {
 struct TooLarge {};
 
 // `largest`: of the magnitudes met on the way; differences of such numbers carry their rounding.
-Real eval(const Expr& e, const Env& env, std::unordered_map<const ExprNode*, Real>& memo, Real& largest) {
+Real eval(const Expr& e, const Env& env, std::unordered_map<const ExprNode*, Real>& memo,
+          Real& largest) {
   if (e->op == Op::Const) return Real(e->value);
   if (e->args.empty()) return env.at(e->op == Op::Param ? "@" + e->name : e->name);
   if (auto it = memo.find(&*e); it != memo.end()) return it->second;
   std::vector<Real> a;
   for (const Expr& x : e->args) a.push_back(eval(x, env, memo, largest));
   // Huge arguments of exp and pow say nothing and take long.
-  if ((e->op == Op::Exp || e->op == Op::Exp2) && boost::multiprecision::abs(a[0]) > 1000) throw TooLarge();
+  if ((e->op == Op::Exp || e->op == Op::Exp2) && boost::multiprecision::abs(a[0]) > 1000)
+    throw TooLarge();
   const Real v = real_op(e, a);
   if (const Real size = abs(v); size > largest) largest = size;
   memo.emplace(&*e, v);
@@ -90,7 +122,8 @@ std::set<std::string> names_in(const std::vector<Expr>& es) {
   return out;
 }
 
-// A value in range: of moderate size, or of any magnitude from 1e-4 to 1e4 from where the range is bounded.
+// A value in range: of moderate size, or of any magnitude from 1e-4 to 1e4 from where the range is
+// bounded.
 Real sample(const std::string& name, const Ranges& ranges, bool wide, std::mt19937_64& rng) {
   std::uniform_real_distribution<double> unit(0, 1);
   const double reach = wide ? std::pow(10.0, 8 * unit(rng) - 4) : 6;
@@ -114,7 +147,8 @@ Real sample(const std::string& name, const Ranges& ranges, bool wide, std::mt199
   return Real(v);
 }
 
-Env sample_all(const std::set<std::string>& names, const Ranges& ranges, bool wide, std::mt19937_64& rng) {
+Env sample_all(const std::set<std::string>& names, const Ranges& ranges, bool wide,
+               std::mt19937_64& rng) {
   Env env;
   for (const std::string& n : names) env[n] = sample(n, ranges, wide, rng);
   return env;
@@ -128,13 +162,14 @@ std::string point_text(const Env& env) {
 
 }  // namespace
 
-std::optional<std::string> refute_equal(const Expr& a, const Expr& b, const Ranges& ranges, int points,
-                                        uint64_t seed) {
+std::optional<std::string> refute_equal(const Expr& a, const Expr& b, const Ranges& ranges,
+                                        int points, uint64_t seed) {
   std::mt19937_64 rng(seed);
   const auto names = names_in({a, b});
   int valid = 0;
   for (int tries = 0; valid < points && tries < 4 * points; ++tries) {
-    // One point in two is moderate, so that enough of them are where everything can be evaluated exactly.
+    // One point in two is moderate, so that enough of them are where everything can be evaluated
+    // exactly.
     const Env env = sample_all(names, ranges, tries % 2 == 1, rng);
     std::optional<Real> va, vb;
     Real largest = 0;
@@ -155,7 +190,8 @@ std::optional<std::string> refute_equal(const Expr& a, const Expr& b, const Rang
   return std::nullopt;
 }
 
-// Solves for a at K random points and tests that a holds at K + 12 others; each a must be a multiple of 1/8.
+// Solves for a at K random points and tests that a holds at K + 12 others; each a must be a
+// multiple of 1/8.
 std::vector<double> constant_coefficients(const std::vector<Expr>& d, const Ranges& ranges) {
   const size_t k = d.size() - 1;
   std::mt19937_64 rng(29);
@@ -205,7 +241,9 @@ std::vector<double> constant_coefficients(const std::vector<Expr>& d, const Rang
 
 // Symbolic differentiation; conditions must not depend on the variable.
 std::optional<Expr> derivative(const Expr& e, const std::string& var) {
-  const auto c = [&](double v) { return Expr::constant(v, e->type == Type::F64 ? Type::F64 : Type::F32); };
+  const auto c = [&](double v) {
+    return Expr::constant(v, e->type == Type::F64 ? Type::F64 : Type::F32);
+  };
   if (!contains_var(e, var)) return c(0);
   if (e->op == Op::Var) return c(1);
   std::vector<Expr> d;
@@ -216,28 +254,44 @@ std::optional<Expr> derivative(const Expr& e, const std::string& var) {
   }
   const Expr& a = e->args[0];
   switch (e->op) {
-    case Op::Neg: return -d[0];
-    case Op::Exp: return e * d[0];
-    case Op::Exp2: return c(M_LN2) * e * d[0];
-    case Op::Log: return d[0] / a;
-    case Op::Log2: return c(1 / M_LN2) * d[0] / a;
-    case Op::Sqrt: return d[0] / (c(2) * e);
-    case Op::Rsqrt: return c(-0.5) * e / a * d[0];
-    case Op::Recip: return -(e * e * d[0]);
-    case Op::Tanh: return (c(1) - e * e) * d[0];
-    case Op::Sigmoid: return e * (c(1) - e) * d[0];
-    case Op::Cast: return d[0];
-    case Op::Add: return d[0] + d[1];
-    case Op::Sub: return d[0] - d[1];
-    case Op::Mul: return d[0] * e->args[1] + a * d[1];
-    case Op::Div: return d[0] / e->args[1] - e / e->args[1] * d[1];
+    case Op::Neg:
+      return -d[0];
+    case Op::Exp:
+      return e * d[0];
+    case Op::Exp2:
+      return c(M_LN2) * e * d[0];
+    case Op::Log:
+      return d[0] / a;
+    case Op::Log2:
+      return c(1 / M_LN2) * d[0] / a;
+    case Op::Sqrt:
+      return d[0] / (c(2) * e);
+    case Op::Rsqrt:
+      return c(-0.5) * e / a * d[0];
+    case Op::Recip:
+      return -(e * e * d[0]);
+    case Op::Tanh:
+      return (c(1) - e * e) * d[0];
+    case Op::Sigmoid:
+      return e * (c(1) - e) * d[0];
+    case Op::Cast:
+      return d[0];
+    case Op::Add:
+      return d[0] + d[1];
+    case Op::Sub:
+      return d[0] - d[1];
+    case Op::Mul:
+      return d[0] * e->args[1] + a * d[1];
+    case Op::Div:
+      return d[0] / e->args[1] - e / e->args[1] * d[1];
     case Op::Pow:
       if (contains_var(e->args[1], var)) return std::nullopt;
       return e->args[1] * Expr::make(Op::Pow, {a, e->args[1] - c(1)}) * d[0];
     case Op::Select:
       if (contains_var(a, var)) return std::nullopt;
       return Expr::make(Op::Select, {a, d[1], d[2]});
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

@@ -20,7 +20,8 @@ double end_product(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
 ValueRange product(const ValueRange& a, const ValueRange& b) {
   const double e[4] = {end_product(a.lo, b.lo), end_product(a.lo, b.hi), end_product(a.hi, b.lo),
                        end_product(a.hi, b.hi)};
-  return between(*std::min_element(e, e + 4), *std::max_element(e, e + 4), nonzero(a) && nonzero(b));
+  return between(*std::min_element(e, e + 4), *std::max_element(e, e + 4),
+                 nonzero(a) && nonzero(b));
 }
 
 ValueRange negated(const ValueRange& a) { return between(-a.hi, -a.lo, a.excludes_zero); }
@@ -62,36 +63,60 @@ ValueRange power(const ValueRange& a, const Expr& exponent, const ValueRange& e)
 // The range of an operation's result; undefined arguments are undefined_part's business.
 ValueRange range_after(const Expr& e, const std::vector<ValueRange>& a) {
   switch (e->op) {
-    case Op::Neg: return negated(a[0]);
-    case Op::Abs: return square_like(a[0], 1);
-    case Op::Exp: return monotone(a[0], [](double x) { return std::exp(x); }, true);
-    case Op::Exp2: return monotone(a[0], [](double x) { return std::exp2(x); }, true);
-    case Op::Log: return monotone(a[0], [](double x) { return x > 0 ? std::log(x) : -kInf; });
-    case Op::Log2: return monotone(a[0], [](double x) { return x > 0 ? std::log2(x) : -kInf; });
-    case Op::Sqrt: return monotone(a[0], [](double x) { return x > 0 ? std::sqrt(x) : 0; }, positive(a[0]));
+    case Op::Neg:
+      return negated(a[0]);
+    case Op::Abs:
+      return square_like(a[0], 1);
+    case Op::Exp:
+      return monotone(a[0], [](double x) { return std::exp(x); }, true);
+    case Op::Exp2:
+      return monotone(a[0], [](double x) { return std::exp2(x); }, true);
+    case Op::Log:
+      return monotone(a[0], [](double x) { return x > 0 ? std::log(x) : -kInf; });
+    case Op::Log2:
+      return monotone(a[0], [](double x) { return x > 0 ? std::log2(x) : -kInf; });
+    case Op::Sqrt:
+      return monotone(a[0], [](double x) { return x > 0 ? std::sqrt(x) : 0; }, positive(a[0]));
     case Op::Rsqrt: {
       const auto root = [](double x) { return x > 0 ? std::sqrt(x) : 0; };
       return reciprocal(between(root(a[0].lo), root(a[0].hi), true));
     }
-    case Op::Recip: return reciprocal(a[0]);
-    case Op::Tanh: return monotone(a[0], [](double x) { return std::tanh(x); }, nonzero(a[0]));
-    case Op::Erf: return monotone(a[0], [](double x) { return std::erf(x); }, nonzero(a[0]));
-    case Op::Sigmoid: return between(0, 1, true);
-    case Op::Floor: return monotone(a[0], [](double x) { return std::floor(x); });
+    case Op::Recip:
+      return reciprocal(a[0]);
+    case Op::Tanh:
+      return monotone(a[0], [](double x) { return std::tanh(x); }, nonzero(a[0]));
+    case Op::Erf:
+      return monotone(a[0], [](double x) { return std::erf(x); }, nonzero(a[0]));
+    case Op::Sigmoid:
+      return between(0, 1, true);
+    case Op::Floor:
+      return monotone(a[0], [](double x) { return std::floor(x); });
     case Op::Cast: {
       if (e->type == Type::Bool) return between(0, 1);
-      return between(a[0].lo, a[0].hi, a[0].excludes_zero && type_bytes(e->type) >= 4 && is_float(e->type));
+      return between(a[0].lo, a[0].hi,
+                     a[0].excludes_zero && type_bytes(e->type) >= 4 && is_float(e->type));
     }
-    case Op::Add: return sum(a[0], a[1]);
-    case Op::Sub: return sum(a[0], negated(a[1]));
-    case Op::Mul: return e->args[0] == e->args[1] ? square_like(a[0], 2) : product(a[0], a[1]);
-    case Op::Div: return product(a[0], reciprocal(a[1]));
-    case Op::Pow: return power(a[0], e->args[1], a[1]);
-    case Op::Min: return between(std::min(a[0].lo, a[1].lo), std::min(a[0].hi, a[1].hi), nonzero(a[0]) && nonzero(a[1]));
-    case Op::Max: return between(std::max(a[0].lo, a[1].lo), std::max(a[0].hi, a[1].hi),
-                                 positive(a[0]) || positive(a[1]) || (nonzero(a[0]) && nonzero(a[1])));
-    case Op::Select: return between(std::min(a[1].lo, a[2].lo), std::max(a[1].hi, a[2].hi), nonzero(a[1]) && nonzero(a[2]));
-    default: return between(0, 1);  // comparisons and logic
+    case Op::Add:
+      return sum(a[0], a[1]);
+    case Op::Sub:
+      return sum(a[0], negated(a[1]));
+    case Op::Mul:
+      return e->args[0] == e->args[1] ? square_like(a[0], 2) : product(a[0], a[1]);
+    case Op::Div:
+      return product(a[0], reciprocal(a[1]));
+    case Op::Pow:
+      return power(a[0], e->args[1], a[1]);
+    case Op::Min:
+      return between(std::min(a[0].lo, a[1].lo), std::min(a[0].hi, a[1].hi),
+                     nonzero(a[0]) && nonzero(a[1]));
+    case Op::Max:
+      return between(std::max(a[0].lo, a[1].lo), std::max(a[0].hi, a[1].hi),
+                     positive(a[0]) || positive(a[1]) || (nonzero(a[0]) && nonzero(a[1])));
+    case Op::Select:
+      return between(std::min(a[1].lo, a[2].lo), std::max(a[1].hi, a[2].hi),
+                     nonzero(a[1]) && nonzero(a[2]));
+    default:
+      return between(0, 1);  // comparisons and logic
   }
 }
 
@@ -118,15 +143,21 @@ ValueRange go(const Expr& e, const std::function<ValueRange(const Expr&)>& leaf,
   return r;
 }
 
-std::string can_be(const Expr& e, std::string_view what) { return to_string(e) + " can be " + std::string(what); }
+std::string can_be(const Expr& e, std::string_view what) {
+  return to_string(e) + " can be " + std::string(what);
+}
 
 // Smallest and largest value of the type.
 ValueRange type_range(Type t) {
   switch (t) {
-    case Type::Bool: return between(0, 1);
-    case Type::I8: return between(-128, 127);
-    case Type::I32: return between(-2147483648.0, 2147483647.0);
-    default: return any_value();
+    case Type::Bool:
+      return between(0, 1);
+    case Type::I8:
+      return between(-128, 127);
+    case Type::I32:
+      return between(-2147483648.0, 2147483647.0);
+    default:
+      return any_value();
   }
 }
 
@@ -160,21 +191,28 @@ class ProgramRanges {
 
   ValueRange term(const Statement& s) {
     Known known;
-    return go(s.expr, [&](const Expr& e) -> ValueRange {
-      switch (e->op) {
-        case Op::Read: return e->index >= 0 && static_cast<size_t>(e->index) < s.reads.size()
-                                  ? tensor(s.reads[static_cast<size_t>(e->index)].tensor)
-                                  : any_value();
-        case Op::Param: return param_range(p_, s, e->name);
-        default: return leaf_range(e, {});
-      }
-    }, known);
+    return go(
+        s.expr,
+        [&](const Expr& e) -> ValueRange {
+          switch (e->op) {
+            case Op::Read:
+              return e->index >= 0 && static_cast<size_t>(e->index) < s.reads.size()
+                         ? tensor(s.reads[static_cast<size_t>(e->index)].tensor)
+                         : any_value();
+            case Op::Param:
+              return param_range(p_, s, e->name);
+            default:
+              return leaf_range(e, {});
+          }
+        },
+        known);
   }
 
   // After at least one instance.
   ValueRange running(const Statement& s) {
     const ValueRange e = term(s);
-    const std::string what = std::string(reduce_op_name(s.reduction->op)) + " of terms in " + range_text(e);
+    const std::string what =
+        std::string(reduce_op_name(s.reduction->op)) + " of terms in " + range_text(e);
     switch (s.reduction->op) {
       case ReduceOp::Sum:
         if (e.lo >= 0) return between(e.lo, kInf, nonzero(e), what);
@@ -183,9 +221,14 @@ class ProgramRanges {
       case ReduceOp::Prod:
         if (e.lo >= 0) return between(0, kInf, nonzero(e), what);
         return between(-kInf, kInf, nonzero(e), what);
-      case ReduceOp::Max: case ReduceOp::Min: return between(e.lo, e.hi, nonzero(e), what);
-      case ReduceOp::Any: case ReduceOp::All: return between(0, 1, false, what);
-      case ReduceOp::User: return any_value("a user-defined reduction");
+      case ReduceOp::Max:
+      case ReduceOp::Min:
+        return between(e.lo, e.hi, nonzero(e), what);
+      case ReduceOp::Any:
+      case ReduceOp::All:
+        return between(0, 1, false, what);
+      case ReduceOp::User:
+        return any_value("a user-defined reduction");
     }
     return any_value();
   }
@@ -225,10 +268,13 @@ std::optional<std::string> undefined_part(const Expr& e, const Ranges& ranges) {
     const Expr& last = x->args.back();
     const ValueRange r = go(last, leaf, known);
     switch (x->op) {
-      case Op::Div: case Op::Recip:
+      case Op::Div:
+      case Op::Recip:
         if (!nonzero(r)) bad = can_be(last, "zero");
         return;
-      case Op::Rsqrt: case Op::Log: case Op::Log2:
+      case Op::Rsqrt:
+      case Op::Log:
+      case Op::Log2:
         if (!positive(r)) bad = can_be(last, "zero or negative");
         return;
       case Op::Sqrt:
@@ -239,7 +285,8 @@ std::optional<std::string> undefined_part(const Expr& e, const Ranges& ranges) {
             !(last->op == Op::Const && last->value >= 0 && last->value == std::floor(last->value)))
           bad = can_be(x->args[0], "zero or negative, raised to " + to_string(last));
         return;
-      default: return;
+      default:
+        return;
     }
   });
   return bad;
@@ -260,22 +307,27 @@ ValueRange param_range(const Program& p, const Statement& s, const std::string& 
   try {
     const isl::set sizes = s.domain.params().intersect_params(p.param_context);
     const auto names = param_names(sizes);
-    if (std::find(names.begin(), names.end(), param) == names.end()) return between(0, kInf, false, "a size");
+    if (std::find(names.begin(), names.end(), param) == names.end())
+      return between(0, kInf, false, "a size");
     const isl::set none(p.context->get(), "[" + param + "] -> { : " + param + " <= 0 }");
-    if (sizes.intersect(none).is_empty()) return between(1, kInf, true, "the size of a non-empty domain");
+    if (sizes.intersect(none).is_empty())
+      return between(1, kInf, true, "the size of a non-empty domain");
   } catch (const isl::exception&) {
   }
   return between(0, kInf, false, "a size");
 }
 
 ValueRange term_range(const Program& p, const Statement& s) { return ProgramRanges(p).term(s); }
-ValueRange tensor_range(const Program& p, const std::string& tensor) { return ProgramRanges(p).tensor(tensor); }
+ValueRange tensor_range(const Program& p, const std::string& tensor) {
+  return ProgramRanges(p).tensor(tensor);
+}
 
 }  // namespace nautilus::poly::algebra
 
 namespace nautilus::poly {
 
-// The values a reduction holds after its first term; before, it is the identity (guarded separately).
+// The values a reduction holds after its first term; before, it is the identity (guarded
+// separately).
 ValueRange running_range(const Program& p, const std::string& statement) {
   const Statement* s = p.statement(statement);
   if (!s || !s->reduction) return algebra::any_value("not a reduction");

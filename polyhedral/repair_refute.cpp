@@ -1,5 +1,5 @@
-// The check that is independent of how corrections were found: both sides of (a) and (b) at random points in 50
-// digits, on terms read off the program anew, and the first step.
+// The check that is independent of how corrections were found: both sides of (a) and (b) at random
+// points in 50 digits, on terms read off the program anew, and the first step.
 #include <cmath>
 #include <mutex>
 
@@ -24,9 +24,12 @@ Expected<Terms> read_terms(const Program& p, const Repair& r) {
   std::vector<Leaf> leaves;
   for (const std::string& name : r.targets) {
     const Statement* s = p.statement(name);
-    if (!s || !s->reduction) return Refusal{"check the repair of " + r.targets[0], name, "the program has no such reduction", ""};
+    if (!s || !s->reduction)
+      return Refusal{"check the repair of " + r.targets[0], name,
+                     "the program has no such reduction", ""};
     if (&name != &r.targets[0] && s->reduction->op != out.op)
-      return Refusal{"check the repair of " + r.targets[0], name, "its reduction is a different one", ""};
+      return Refusal{"check the repair of " + r.targets[0], name,
+                     "its reduction is a different one", ""};
     out.op = s->reduction->op;
     out.identity = identity_value(*s->reduction);
     auto t = inline_term(p, *s, r.sources, r.via, leaves);
@@ -41,7 +44,9 @@ Expected<Terms> read_terms(const Program& p, const Repair& r) {
   }
   for (const std::string& name : r.sources) {
     const Statement* s = p.statement(name);
-    if (!s || !s->reduction) return Refusal{"check the repair of " + r.targets[0], name, "the program has no such reduction", ""};
+    if (!s || !s->reduction)
+      return Refusal{"check the repair of " + r.targets[0], name,
+                     "the program has no such reduction", ""};
     out.facts[s->write.tensor] = out.facts[s->write.tensor + "'"] = running_range(p, name);
     out.source_identity[s->write.tensor] = identity_value(*s->reduction);
   }
@@ -54,9 +59,12 @@ Expr prime_sources(const Expr& g, const Terms& t) {
   return substitute(g, by);
 }
 
-std::optional<std::string> refute_conditions(const Terms& t, const Repair& r, int points, uint64_t seed) {
+std::optional<std::string> refute_conditions(const Terms& t, const Repair& r, int points,
+                                             uint64_t seed) {
   Ranges facts = with_denominators(t.g[0], t.facts);
-  const auto combine = [&](const Expr& a, const Expr& b) { return combine_expr({t.op, {}, {}, {}}, a, b); };
+  const auto combine = [&](const Expr& a, const Expr& b) {
+    return combine_expr({t.op, {}, {}, {}}, a, b);
+  };
   std::map<std::string, Expr> terms, xs, ys, both;
   for (size_t l = 0; l < t.g.size(); ++l) {
     const std::string k = std::to_string(l);
@@ -69,15 +77,19 @@ std::optional<std::string> refute_conditions(const Terms& t, const Repair& r, in
   }
   for (size_t k = 0; k < t.g.size(); ++k) {
     const Expr& h = r.corrections[k];
-    if (auto bad = refute_equal(substitute(h, terms), prime_sources(t.g[k], t), facts, points, seed))
+    if (auto bad =
+            refute_equal(substitute(h, terms), prime_sources(t.g[k], t), facts, points, seed))
       return "h(g(r,c), r, r') is not g(r', c) for " + r.targets[k] + ": " + *bad;
-    if (auto bad = refute_equal(substitute(h, both), combine(substitute(h, xs), substitute(h, ys)), facts, points, seed + 1))
-      return "h(x (+) y, r, r') is not h(x, r, r') (+) h(y, r, r') for " + r.targets[k] + ": " + *bad;
+    if (auto bad = refute_equal(substitute(h, both), combine(substitute(h, xs), substitute(h, ys)),
+                                facts, points, seed + 1))
+      return "h(x (+) y, r, r') is not h(x, r, r') (+) h(y, r, r') for " + r.targets[k] + ": " +
+             *bad;
   }
   return std::nullopt;
 }
 
-// Old values at the identities, new ones at the identities or anything else: the accumulators stay where they are.
+// Old values at the identities, new ones at the identities or anything else: the accumulators stay
+// where they are.
 std::optional<std::string> refute_first_step(const Terms& t, const Repair& r) {
   for (double v : {std::nan(""), 1.0, 2.5}) {
     EvalEnv env;
@@ -90,7 +102,8 @@ std::optional<std::string> refute_first_step(const Terms& t, const Repair& r) {
     for (size_t k = 0; k < r.corrections.size(); ++k) {
       const double got = evaluate(r.corrections[k], env);
       if (!(got == t.identity))
-        return "before the first term " + r.targets[k] + " becomes " + to_string(Expr::constant(got)) + " instead of " +
+        return "before the first term " + r.targets[k] + " becomes " +
+               to_string(Expr::constant(got)) + " instead of " +
                to_string(Expr::constant(t.identity));
     }
   }
@@ -99,13 +112,17 @@ std::optional<std::string> refute_first_step(const Terms& t, const Repair& r) {
 
 }  // namespace
 
-std::optional<std::string> refute_repair(const Program& p, const Repair& r, int points, uint64_t seed) {
-  if (r.targets.empty() || r.corrections.size() != r.targets.size()) return "a correction is missing for a target";
+std::optional<std::string> refute_repair(const Program& p, const Repair& r, int points,
+                                         uint64_t seed) {
+  if (r.targets.empty() || r.corrections.size() != r.targets.size())
+    return "a correction is missing for a target";
   const auto t = read_terms(p, r);
   if (!t) return t.error().text();
   const auto number = [](double v) { return to_string(Expr::constant(v, Type::F64)); };
-  std::string key = std::to_string(points) + "|" + std::to_string(seed) + "|" + std::string(reduce_op_name(t->op)) + number(t->identity);
-  for (size_t k = 0; k < t->g.size(); ++k) key += "|" + to_string(t->g[k]) + "=>" + to_string(r.corrections[k]);
+  std::string key = std::to_string(points) + "|" + std::to_string(seed) + "|" +
+                    std::string(reduce_op_name(t->op)) + number(t->identity);
+  for (size_t k = 0; k < t->g.size(); ++k)
+    key += "|" + to_string(t->g[k]) + "=>" + to_string(r.corrections[k]);
   for (const auto& [n, f] : t->facts)
     key += "|" + n + number(f.lo) + "," + number(f.hi) + (f.excludes_zero ? "!" : "");
   for (const auto& [n, id] : t->source_identity) key += "|" + n + "=" + number(id);

@@ -1,5 +1,5 @@
-// From a term to its corrections: one reference at a time, two methods that must agree, families where they fail,
-// guards for the steps before the first term. Free of sets; cached.
+// From a term to its corrections: one reference at a time, two methods that must agree, families
+// where they fail, guards for the steps before the first term. Free of sets; cached.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,7 +22,8 @@ struct Reference {
 std::string primed(const std::string& s) { return s + "'"; }
 
 const SourceFact& source(const Problem& p, const std::string& tensor) {
-  return *std::find_if(p.sources.begin(), p.sources.end(), [&](const SourceFact& s) { return s.tensor == tensor; });
+  return *std::find_if(p.sources.begin(), p.sources.end(),
+                       [&](const SourceFact& s) { return s.tensor == tensor; });
 }
 
 class Solver {
@@ -62,11 +63,11 @@ class Solver {
   std::set<std::string> names_;
   Solution out_;
   std::vector<Reference> references_;
-  Expr abstract_;                      // g over the references
-  std::vector<Expr> members_;          // over the references
-  std::vector<Expr> corrections_;      // over t0.., sources and primed sources; guarded
+  Expr abstract_;                  // g over the references
+  std::vector<Expr> members_;      // over the references
+  std::vector<Expr> corrections_;  // over t0.., sources and primed sources; guarded
   std::vector<std::string> reasons_;
-  std::vector<Expr> plain_;            // unguarded, over t0.., references and primed references
+  std::vector<Expr> plain_;  // unguarded, over t0.., references and primed references
   Expr inversion_, separation_;
   std::vector<std::string> inversion_steps_, separation_steps_;
   bool family_ = false;
@@ -74,7 +75,8 @@ class Solver {
   bool is_family_candidate() const { return p_.op == ReduceOp::Sum; }
   Expr accumulator(size_t k) const { return Expr::var("t" + std::to_string(k), p_.type); }
 
-  Refusal refuse(std::string why, std::string suggest = "keep the reductions in loops of their own") const {
+  Refusal refuse(std::string why,
+                 std::string suggest = "keep the reductions in loops of their own") const {
     return {"correct an accumulator of " + to_string(p_.g), "", std::move(why), std::move(suggest)};
   }
 
@@ -118,7 +120,8 @@ class Solver {
     std::map<std::string, Expr> by;
     for (const Reference& r : references_) {
       std::map<std::string, Expr> primes;
-      for (const std::string& s : r.sources) primes.emplace(s, Expr::var(primed(s), var_type(r.value, s)));
+      for (const std::string& s : r.sources)
+        primes.emplace(s, Expr::var(primed(s), var_type(r.value, s)));
       by.emplace(r.name, r.value);
       by.emplace(primed(r.name), substitute(r.value, primes));
     }
@@ -129,11 +132,15 @@ class Solver {
     out_.obligations.push_back({std::move(claim), std::move(method), true});
   }
 
-  // (a) h(g(r, c), r, r') = g(r', c), (b) h(x (+) y) = h(x) (+) h(y), h(t, r, r) = t for one reference.
-  std::optional<Refusal> conditions(const Reference& r, const std::vector<Expr>& h, const std::vector<Expr>& g) {
+  // (a) h(g(r, c), r, r') = g(r', c), (b) h(x (+) y) = h(x) (+) h(y), h(t, r, r) = t for one
+  // reference.
+  std::optional<Refusal> conditions(const Reference& r, const std::vector<Expr>& h,
+                                    const std::vector<Expr>& g) {
     Ranges facts = with_denominators(abstract_, facts_);
     const auto combine = [&](const Expr& a, const Expr& b) {
-      return p_.op == ReduceOp::Sum ? a + b : Expr::make(p_.op == ReduceOp::Max ? Op::Max : Op::Min, {a, b});
+      return p_.op == ReduceOp::Sum
+                 ? a + b
+                 : Expr::make(p_.op == ReduceOp::Max ? Op::Max : Op::Min, {a, b});
     };
     const Expr now = Expr::var(r.name, var_type(abstract_, r.name));
     const Expr next = Expr::var(primed(r.name), now->type);
@@ -141,7 +148,8 @@ class Solver {
       std::map<std::string, Expr> terms, xs, ys, both;
       for (size_t l = 0; l < g.size(); ++l) {
         const std::string t = "t" + std::to_string(l);
-        const Expr x = Expr::var("x" + std::to_string(l), p_.type), y = Expr::var("y" + std::to_string(l), p_.type);
+        const Expr x = Expr::var("x" + std::to_string(l), p_.type),
+                   y = Expr::var("y" + std::to_string(l), p_.type);
         terms.emplace(t, g[l]);
         xs.emplace(t, x);
         ys.emplace(t, y);
@@ -151,7 +159,8 @@ class Solver {
       const struct {
         const char* claim;
         Expr left, right;
-      } claims[] = {{"(a) h(g(r,c), r, r') = g(r', c)", substitute(h[k], terms), substitute(g[k], {{r.name, next}})},
+      } claims[] = {{"(a) h(g(r,c), r, r') = g(r', c)", substitute(h[k], terms),
+                     substitute(g[k], {{r.name, next}})},
                     {"(b) h(x (+) y) = h(x) (+) h(y)", substitute(h[k], both),
                      combine(substitute(h[k], xs), substitute(h[k], ys))},
                     {"h(t, r, r) = t", substitute(h[k], {{primed(r.name), now}}), accumulator(k)}};
@@ -181,11 +190,12 @@ class Solver {
     Ranges facts = with_denominators(abstract_, facts_);
     facts["t0"] = range_of(abstract_, facts_);
     const Proof agree = prove_equal(inv->h, sep->h, facts);
-    if (!agree.ok) return refuse("inversion and separation disagree " + about + ": " + agree.method);
+    if (!agree.ok)
+      return refuse("inversion and separation disagree " + about + ": " + agree.method);
     const std::vector<Obligation> before = out_.obligations;
     discharge("inversion and separation agree " + about, agree.method);
-    discharge("H is never zero nor undefined for a running value " + about, "range: " + to_string(r.value) + " of " +
-              range_words(facts_.at(r.name)));
+    discharge("H is never zero nor undefined for a running value " + about,
+              "range: " + to_string(r.value) + " of " + range_words(facts_.at(r.name)));
     if (auto no = conditions(r, {inv->h}, {abstract_})) {
       out_.obligations = before;
       return *no;
@@ -195,9 +205,11 @@ class Solver {
     for (const auto& s : sep->steps) separation_steps_.push_back(readable(s, r));
     // In terms of the sources, as cheap as the rules make it.
     const Expr h = in_sources(inv->h);
-    for (Expr& c : corrections_) c = substitute(guarded(h, {"t0"}, r, 0), std::map<std::string, Expr>{{"t0", c}});
+    for (Expr& c : corrections_)
+      c = substitute(guarded(h, {"t0"}, r, 0), std::map<std::string, Expr>{{"t0", c}});
     inversion_ = substitute(h, std::map<std::string, Expr>{{"t0", inversion_}});
-    separation_ = substitute(simplify(spell_out(sep->h)), std::map<std::string, Expr>{{"t0", separation_}});
+    separation_ =
+        substitute(simplify(spell_out(sep->h)), std::map<std::string, Expr>{{"t0", separation_}});
     if (r.sources.size() == 1 && one_exponential(h)) out_.exponential.push_back(r.sources[0]);
     return true;
   }
@@ -217,7 +229,8 @@ class Solver {
   }
 
   static std::string readable(std::string s, const Reference& r) {
-    const std::string by = r.value->args.empty() ? to_string(r.value) : "(" + to_string(r.value) + ")";
+    const std::string by =
+        r.value->args.empty() ? to_string(r.value) : "(" + to_string(r.value) + ")";
     for (size_t at = s.find(r.name); at != std::string::npos; at = s.find(r.name, at + by.size()))
       s.replace(at, r.name.size(), by);
     return s;
@@ -229,7 +242,8 @@ class Solver {
     return tidy ? *tidy : simplify(e);
   }
 
-  // A closed family for one reference; earlier (separable) corrections apply to each new member alike.
+  // A closed family for one reference; earlier (separable) corrections apply to each new member
+  // alike.
   std::optional<Refusal> family_step(Reference& r, const std::string& reason) {
     family_ = true;
     use_running_count(r);
@@ -244,7 +258,8 @@ class Solver {
     }
     for (const Family& f : families)
       if (f.members.size() != k || f.h != families[0].h)
-        return refuse(reason + "; its members close under changes of " + to_string(r.value) + " at different orders");
+        return refuse(reason + "; its members close under changes of " + to_string(r.value) +
+                      " at different orders");
     for (const Family& f : families)
       if (auto no = conditions(r, f.h, f.members)) return no;
     record_family(r, families);
@@ -252,19 +267,23 @@ class Solver {
     return std::nullopt;
   }
 
-  // A sum over N terms divided by N: until the end, the mean of the terms so far is the better reference (any
-  // sequence of references that ends at the final value is right, and the count ends at N).
+  // A sum over N terms divided by N: until the end, the mean of the terms so far is the better
+  // reference (any sequence of references that ends at the final value is right, and the count ends
+  // at N).
   void use_running_count(Reference& r) {
     const Expr& v = r.value;
     if (v->op != Op::Div || v->args[0]->op != Op::Var) return;
     const SourceFact& s = source(p_, v->args[0]->name);
     if (!s.count || !(s.count == v->args[1]) || s.op != ReduceOp::Sum) return;
     const Expr mean = v->args[0] / Expr::var(s.count_name, s.type);
-    out_.g = substitute(out_.g, [&](const Expr& x) { return x == v ? std::optional<Expr>(mean) : std::nullopt; });
+    out_.g = substitute(
+        out_.g, [&](const Expr& x) { return x == v ? std::optional<Expr>(mean) : std::nullopt; });
     out_.counted.push_back(s.tensor);
-    facts_[s.count_name] = facts_[primed(s.count_name)] = between(1, std::numeric_limits<double>::infinity(), true);
-    discharge(to_string(v) + " may be " + to_string(mean) + " on the way: the number of terms ends at " +
-                  to_string(v->args[1]), "set equality");
+    facts_[s.count_name] = facts_[primed(s.count_name)] =
+        between(1, std::numeric_limits<double>::infinity(), true);
+    discharge(to_string(v) + " may be " + to_string(mean) +
+                  " on the way: the number of terms ends at " + to_string(v->args[1]),
+              "set equality");
     r.value = mean;
     r.sources.push_back(s.count_name);
   }
@@ -293,7 +312,8 @@ class Solver {
         std::vector<std::string> names;
         for (size_t l = 0; l < k; ++l) {
           std::map<std::string, Expr> shift;
-          for (size_t q = 0; q < n; ++q) shift.emplace("t" + std::to_string(q), accumulator(l * n + q));
+          for (size_t q = 0; q < n; ++q)
+            shift.emplace("t" + std::to_string(q), accumulator(l * n + q));
           earlier.emplace("t" + std::to_string(l), substitute(corrections_[m], shift));
           names.push_back("t" + std::to_string(l));
         }
@@ -310,9 +330,11 @@ class Solver {
     return 0;  // a running count
   }
 
-  // Before the first term the old value of a source is its reduction's identity; the accumulators are at theirs and
-  // must stay there. Adds what is needed: keep t when the reference did not move, or when a source was at its identity.
-  Expr guarded(const Expr& h, const std::vector<std::string>& accumulators, const Reference& r, size_t which) const {
+  // Before the first term the old value of a source is its reduction's identity; the accumulators
+  // are at theirs and must stay there. Adds what is needed: keep t when the reference did not move,
+  // or when a source was at its identity.
+  Expr guarded(const Expr& h, const std::vector<std::string>& accumulators, const Reference& r,
+               size_t which) const {
     Expr keep;
     const auto add = [&](const Expr& c) { keep = keep ? Expr::make(Op::Or, {keep, c}) : c; };
     for (const std::string& s : r.sources) {
@@ -333,9 +355,10 @@ class Solver {
     return keep ? Expr::make(Op::Select, {keep, accumulator(which), h}) : h;
   }
 
-  // Whether h leaves the identity of the target alone when source s goes from a to b (other sources stay at 1.5).
-  bool stays(const Expr& h, const std::vector<std::string>& accumulators, size_t which, const Reference& r,
-             const std::string& s, double a, double b) const {
+  // Whether h leaves the identity of the target alone when source s goes from a to b (other sources
+  // stay at 1.5).
+  bool stays(const Expr& h, const std::vector<std::string>& accumulators, size_t which,
+             const Reference& r, const std::string& s, double a, double b) const {
     EvalEnv env;
     for (const std::string& t : accumulators) env.vars[t] = p_.identity;
     for (const std::string& o : r.sources) env.vars[o] = env.vars[primed(o)] = 1.5;
@@ -353,23 +376,29 @@ class Solver {
     }
     for (const Expr& c : corrections_) out_.corrections.push_back(simplify(c));
     if (!inversion_steps_.empty()) {
-      out_.derivations.insert(out_.derivations.begin(), {"separation", separation_steps_, separation_});
-      out_.derivations.insert(out_.derivations.begin(), {"inversion", inversion_steps_, inversion_});
+      out_.derivations.insert(out_.derivations.begin(),
+                              {"separation", separation_steps_, separation_});
+      out_.derivations.insert(out_.derivations.begin(),
+                              {"inversion", inversion_steps_, inversion_});
     }
     discharge("no NaN before the first term and for rows without terms: the accumulators stay at " +
-                  to_string(Expr::constant(p_.identity)), "evaluated at the sources' identities");
+                  to_string(Expr::constant(p_.identity)),
+              "evaluated at the sources' identities");
     return out_;
   }
 };
 
 std::string problem_key(const Problem& p) {
   const auto number = [](double v) { return to_string(Expr::constant(v, Type::F64)); };
-  const auto range = [&](const ValueRange& r) { return number(r.lo) + ".." + number(r.hi) + (r.excludes_zero ? "!0" : ""); };
-  std::string k = to_string(p.g) + "|" + std::string(reduce_op_name(p.op)) + "|" + std::string(type_name(p.type)) + "|" +
-                  number(p.identity);
+  const auto range = [&](const ValueRange& r) {
+    return number(r.lo) + ".." + number(r.hi) + (r.excludes_zero ? "!0" : "");
+  };
+  std::string k = to_string(p.g) + "|" + std::string(reduce_op_name(p.op)) + "|" +
+                  std::string(type_name(p.type)) + "|" + number(p.identity);
   for (const SourceFact& s : p.sources)
-    k += "|" + s.tensor + ":" + std::string(reduce_op_name(s.op)) + ":" + std::string(type_name(s.type)) + ":" +
-         number(s.identity) + ":" + range(s.range) + ":" + to_string(s.count) + ":" + s.count_name;
+    k += "|" + s.tensor + ":" + std::string(reduce_op_name(s.op)) + ":" +
+         std::string(type_name(s.type)) + ":" + number(s.identity) + ":" + range(s.range) + ":" +
+         to_string(s.count) + ":" + s.count_name;
   for (const auto& [n, r] : p.facts) k += "|" + n + "=" + range(r);
   return k;
 }

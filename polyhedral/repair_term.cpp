@@ -1,4 +1,5 @@
-// Terms seen from the target: pointwise statements inlined, accesses composed, one name a distinct value.
+// Terms seen from the target: pointwise statements inlined, accesses composed, one name a distinct
+// value.
 #include <algorithm>
 
 #include "polyhedral/repair_internal.h"
@@ -15,7 +16,8 @@ class Inliner {
   Inliner(const Program& p, const Statement& target, const std::vector<std::string>& sources,
           const std::vector<std::string>& via, std::vector<Leaf> leaves)
       : p_(p), target_(target), via_(via), leaves_(std::move(leaves)) {
-    for (Leaf& l : leaves_) l.map = l.map.set_domain_tuple(target.name);  // another statement over the same domain
+    for (Leaf& l : leaves_)
+      l.map = l.map.set_domain_tuple(target.name);  // another statement over the same domain
     for (const std::string& s : sources)
       if (const Statement* st = p.statement(s)) source_tensors_.push_back(st->write.tensor);
   }
@@ -39,7 +41,9 @@ class Inliner {
   Refusal refusal_;
 
   Expr fail(std::string why, std::string suggest = "") {
-    if (!failed_) refusal_ = {"inline what " + target_.name + " reads", target_.name, std::move(why), std::move(suggest)};
+    if (!failed_)
+      refusal_ = {"inline what " + target_.name + " reads", target_.name, std::move(why),
+                  std::move(suggest)};
     failed_ = true;
     return Expr::constant(0);
   }
@@ -65,13 +69,15 @@ class Inliner {
     const Statement* writer = a.gathers.empty() ? via_writer(a.tensor) : nullptr;
     if (!writer) return leaf_expr(access_leaf(s, k, to));
     const isl::map element = to.apply_range(a.map);
-    const isl::map at = element.apply_range(writer->write.map.reverse()).intersect_range(writer->domain);
+    const isl::map at =
+        element.apply_range(writer->write.map.reverse()).intersect_range(writer->domain);
     if (!at.is_single_valued())
       return fail(writer->name + " writes an element of " + a.tensor + " more than once");
     Expr v = inline_expr(*writer, writer->expr, at, depth + 1);
     if (!failed_ && writer->guard) add_guard(inline_expr(*writer, writer->guard, at, depth + 1));
     const Tensor* t = p_.tensor(a.tensor);
-    if (!failed_ && t && t->type != v->type) v = Expr::cast(v, t->type);  // what storing and reading back does
+    if (!failed_ && t && t->type != v->type)
+      v = Expr::cast(v, t->type);  // what storing and reading back does
     return v;
   }
 
@@ -93,7 +99,8 @@ class Inliner {
     leaf.tensor = a.tensor;
     leaf.map = to.apply_range(a.map).coalesce();
     for (const Access::Gather& g : a.gathers)
-      leaf.gathers.emplace_back(g.dim, static_cast<int>(access_leaf(s, static_cast<size_t>(g.read), to)));
+      leaf.gathers.emplace_back(g.dim,
+                                static_cast<int>(access_leaf(s, static_cast<size_t>(g.read), to)));
     const Tensor* t = p_.tensor(a.tensor);
     leaf.type = t ? t->type : Type::F32;
     return find_or_add(std::move(leaf));
@@ -116,8 +123,8 @@ class Inliner {
   size_t find_or_add(Leaf leaf) {
     for (size_t i = 0; i < leaves_.size(); ++i) {
       const Leaf& l = leaves_[i];
-      if (l.tensor == leaf.tensor && l.gathers == leaf.gathers && l.index.has_value() == leaf.index.has_value() &&
-          l.map.is_equal(leaf.map))
+      if (l.tensor == leaf.tensor && l.gathers == leaf.gathers &&
+          l.index.has_value() == leaf.index.has_value() && l.map.is_equal(leaf.map))
         return i;
     }
     if (contains(source_tensors_, leaf.tensor)) {
@@ -138,13 +145,14 @@ class Inliner {
     leaf.key = "source";
     for (const Leaf& l : leaves_)
       if (l.tensor == leaf.tensor)
-        fail(target_.name + " reads two different elements of " + leaf.tensor + ", which is still being accumulated",
+        fail(target_.name + " reads two different elements of " + leaf.tensor +
+                 ", which is still being accumulated",
              "keep " + leaf.tensor + " in a loop of its own");
     if (!leaf.gathers.empty())
       fail(leaf.tensor + " is read at an index that is itself read from memory");
     else if (!target_.write.map.reverse().apply_range(leaf.map).is_single_valued())
-      fail("the element of " + leaf.tensor + " that is read changes while one element of " + target_.write.tensor +
-               " is accumulated",
+      fail("the element of " + leaf.tensor + " that is read changes while one element of " +
+               target_.write.tensor + " is accumulated",
            "keep " + leaf.tensor + " in a loop of its own");
   }
 
@@ -153,7 +161,8 @@ class Inliner {
 
 }  // namespace
 
-Expected<InlinedTerm> inline_term(const Program& p, const Statement& target, const std::vector<std::string>& sources,
+Expected<InlinedTerm> inline_term(const Program& p, const Statement& target,
+                                  const std::vector<std::string>& sources,
                                   const std::vector<std::string>& via, std::vector<Leaf> leaves) {
   try {
     return Inliner(p, target, sources, via, std::move(leaves)).run();
@@ -162,8 +171,8 @@ Expected<InlinedTerm> inline_term(const Program& p, const Statement& target, con
   }
 }
 
-Statement statement_from(const Statement& like, const std::string& tensor, const Expr& e, const Expr& guard,
-                         const std::vector<Leaf>& leaves) {
+Statement statement_from(const Statement& like, const std::string& tensor, const Expr& e,
+                         const Expr& guard, const std::vector<Leaf>& leaves) {
   Statement s = like;
   s.name = "S_" + tensor;
   s.domain = set_tuple_name(like.domain, s.name);
@@ -182,7 +191,9 @@ Statement statement_from(const Statement& like, const std::string& tensor, const
     read_of_leaf[i] = k;
     return k;
   };
-  const auto uses = [&](const Expr& x, const std::string& name) { return x && contains_var(x, name); };
+  const auto uses = [&](const Expr& x, const std::string& name) {
+    return x && contains_var(x, name);
+  };
   for (size_t i = 0; i < leaves.size(); ++i) {
     const Leaf& l = leaves[i];
     if (!uses(e, l.name) && !uses(guard, l.name)) continue;
@@ -200,7 +211,8 @@ Statement statement_from(const Statement& like, const std::string& tensor, const
   return s;
 }
 
-Expected<Statement> inline_via(const Program& p, const Statement& target, const std::vector<std::string>& via) {
+Expected<Statement> inline_via(const Program& p, const Statement& target,
+                               const std::vector<std::string>& via) {
   auto t = inline_term(p, target, {}, via);
   if (!t) return t.error();
   Statement s = statement_from(target, target.write.tensor, t->g, t->guard, t->leaves);
@@ -209,12 +221,13 @@ Expected<Statement> inline_via(const Program& p, const Statement& target, const 
   s.write = target.write;
   for (Access& a : s.reads) a.map = a.map.set_domain_tuple(s.name);
   for (isl::aff& a : s.indices)
-    a = a.pullback(isl::multi_aff(s.domain.space().identity_multi_aff_on_domain()).set_range_tuple("S_" + target.write.tensor));
+    a = a.pullback(isl::multi_aff(s.domain.space().identity_multi_aff_on_domain())
+                       .set_range_tuple("S_" + target.write.tensor));
   return s;
 }
 
-// Compares { element -> number of terms } with the size at the first and by translation: the terms of every element
-// must be exactly k = 0 .. size - 1 along one reduced dimension, up to an offset.
+// Compares { element -> number of terms } with the size at the first and by translation: the terms
+// of every element must be exactly k = 0 .. size - 1 along one reduced dimension, up to an offset.
 bool counts(const Program& p, const Statement& s, const Expr& size) {
   if (!s.reduction || s.reduction->dims.size() != 1 || s.guard) return false;
   try {
@@ -228,14 +241,15 @@ bool counts(const Program& p, const Statement& s, const Expr& size) {
     if (size->op == Op::Param) {
       limit = size->name;
       if (("," + params + ",").find(limit) == std::string::npos) return false;
-    } else if (size->op == Op::Const && size->value == static_cast<double>(static_cast<int64_t>(size->value))) {
+    } else if (size->op == Op::Const &&
+               size->value == static_cast<double>(static_cast<int64_t>(size->value))) {
       limit = std::to_string(static_cast<int64_t>(size->value));
     } else {
       return false;
     }
     const std::string di = "i" + std::to_string(d);
-    const isl::set box(p.context->get(), "[" + params + "] -> { " + tuple_name(domain) + "[" + dims + "] : 0 <= " + di +
-                                             " < " + limit + " }");
+    const isl::set box(p.context->get(), "[" + params + "] -> { " + tuple_name(domain) + "[" +
+                                             dims + "] : 0 <= " + di + " < " + limit + " }");
     const isl::set rows = insert_dims(project_out(domain, d, 1), d, 1);
     return set_tuple_name(rows, tuple_name(domain)).intersect(box).is_equal(domain);
   } catch (const isl::exception&) {

@@ -16,41 +16,44 @@ std::string_view numeric_tag_name(NumericTag t);
 // What had to be shown, and how it was: "h(g(r,c),r,r') = g(r',c)" by "e-graph, 14 steps".
 struct Obligation {
   std::string claim;
-  std::string method;     // "e-graph" | "identity" | "randomized (200 points, 50 digits)" | ...
+  std::string method;  // "e-graph" | "identity" | "randomized (200 points, 50 digits)" | ...
   bool discharged = false;
 };
 
 // One derivation of the correction: its method and readable steps.
 struct Derivation {
-  std::string method;              // "inversion" | "separation" | "family"
+  std::string method;  // "inversion" | "separation" | "family"
   std::vector<std::string> steps;
-  Expr correction;                 // over Vars as in Repair::corrections[0]
+  Expr correction;  // over Vars as in Repair::corrections[0]
 };
 
-// Rolling update of one target reduction (or of a family of K accumulators that is closed under a change
-// of r). While the sources hold running values, before each tile's contribution is folded in:
+// Rolling update of one target reduction (or of a family of K accumulators that is closed under a
+// change of r). While the sources hold running values, before each tile's contribution is folded
+// in:
 //   T_k <- corrections[k](T_0.., r_old.., r_new..)
-// Variables in `corrections`: "t0".."t{K-1}" accumulators, "<tensor>" the old running value of a source
-// tensor and "<tensor>'" the new one. `term` is g: the statement's expression with the pointwise chain
-// inlined, over Vars "<tensor>" (sources) and "c0","c1",.. (the rest).
+// Variables in `corrections`: "t0".."t{K-1}" accumulators, "<tensor>" the old running value of a
+// source tensor and "<tensor>'" the new one. `term` is g: the statement's expression with the
+// pointwise chain inlined, over Vars "<tensor>" (sources) and "c0","c1",.. (the rest).
 struct Repair {
-  int band = -1;                          // NodeId of the band at which sources and target are fused
-  std::vector<std::string> targets;       // statement names; [0] is the one asked for, rest are auxiliaries
+  int band = -1;  // NodeId of the band at which sources and target are fused
+  std::vector<std::string>
+      targets;  // statement names; [0] is the one asked for, rest are auxiliaries
   std::vector<std::string> target_tensors;
-  std::vector<std::string> sources;       // source reductions: statement names
+  std::vector<std::string> sources;  // source reductions: statement names
   std::vector<std::string> source_tensors;
-  std::vector<std::string> via;           // pointwise statements on the way, executed with running values
-  Expr term;                              // g
-  std::vector<Expr> corrections;          // one a target, with guards (no NaN on first/empty steps)
+  std::vector<std::string> via;   // pointwise statements on the way, executed with running values
+  Expr term;                      // g
+  std::vector<Expr> corrections;  // one a target, with guards (no NaN on first/empty steps)
   std::vector<Derivation> derivations;
   std::vector<Obligation> obligations;
   NumericTag numeric = NumericTag::Reassociates;
-  std::string note;                       // e.g. what an empty row's value is
-  // By source tensor: its identity, and the number that via statements and targets read in place of it, so that terms
-  // are the target's identity and not NaN where all inputs so far were -inf. Corrections see the source itself.
+  std::string note;  // e.g. what an empty row's value is
+  // By source tensor: its identity, and the number that via statements and targets read in place of
+  // it, so that terms are the target's identity and not NaN where all inputs so far were -inf.
+  // Corrections see the source itself.
   std::map<std::string, std::pair<double, double>> rest;
-  // Lazy reference: the correction cancels in the final result, so a stale r within `lazy_bound` (in log2
-  // units, 0: not allowed) may be kept. Set only with its own discharged obligation.
+  // Lazy reference: the correction cancels in the final result, so a stale r within `lazy_bound`
+  // (in log2 units, 0: not allowed) may be kept. Set only with its own discharged obligation.
   double lazy_bound = 0;
 };
 

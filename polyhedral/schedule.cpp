@@ -88,12 +88,15 @@ Schedule initial_schedule(ProgramPtr p) {
     return s;
   }
   Expected<NodePtr> tree = from_isl(*p, p->original, s.next_id);
-  if (!tree) throw std::invalid_argument("original order of " + p->name + ": " + tree.error().text());
+  if (!tree)
+    throw std::invalid_argument("original order of " + p->name + ": " + tree.error().text());
   s.root = rooted(*p, *tree, s.next_id);
   return s;
 }
 
-const Node* find(const Schedule& s, NodeId id) { return s.root ? find_below(s.root.get(), id) : nullptr; }
+const Node* find(const Schedule& s, NodeId id) {
+  return s.root ? find_below(s.root.get(), id) : nullptr;
+}
 
 std::vector<const Node*> path_to(const Schedule& s, NodeId id) {
   std::vector<const Node*> path;
@@ -136,7 +139,8 @@ Schedule replace(const Schedule& s, NodeId id, NodePtr by) {
   return out;
 }
 
-std::string unique_member_name(const Schedule& s, const std::string& base, const std::vector<std::string>& taken) {
+std::string unique_member_name(const Schedule& s, const std::string& base,
+                               const std::vector<std::string>& taken) {
   std::set<std::string> used(taken.begin(), taken.end());
   for (const Node* n : preorder(s))
     for (const BandMember& m : n->members) used.insert(m.name);

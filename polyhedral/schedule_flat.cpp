@@ -20,7 +20,8 @@ struct Flatten {
   const Program& program;
   const std::string& stmt;
   const isl::set& domain;
-  std::vector<std::pair<isl::set, std::vector<isl::aff>>> pieces;  // a statement may pass several filters
+  std::vector<std::pair<isl::set, std::vector<isl::aff>>>
+      pieces;  // a statement may pass several filters
 
   // Appends sequence positions and member functions on the way down; records at leaves.
   void walk(const Node& n, isl::set left, std::vector<isl::aff> time) {
@@ -39,7 +40,8 @@ struct Flatten {
     }
     for (size_t k = 0; k < n.children.size(); ++k) {
       std::vector<isl::aff> next = time;
-      if (n.kind == NodeKind::Sequence) next.push_back(constant_aff(domain, static_cast<int64_t>(k)));
+      if (n.kind == NodeKind::Sequence)
+        next.push_back(constant_aff(domain, static_cast<int64_t>(k)));
       walk(*n.children[k], left, std::move(next));
     }
   }

@@ -7,7 +7,8 @@ namespace nautilus::poly {
 namespace {
 
 uint64_t hash_member(const BandMember& m, bool ignore_sizes) {
-  uint64_t h = hash_combine(static_cast<uint64_t>(m.mapping) + 11, ignore_sizes ? (m.step > 1) : static_cast<uint64_t>(m.step));
+  uint64_t h = hash_combine(static_cast<uint64_t>(m.mapping) + 11,
+                            ignore_sizes ? (m.step > 1) : static_cast<uint64_t>(m.step));
   for (const auto& [stmt, aff] : m.schedule) {  // sorted by statement
     h = hash_combine(h, hash_bytes(kHashSeed, stmt));
     h = hash_combine(h, hash(aff, ignore_sizes && m.step > 1));
@@ -39,7 +40,8 @@ int position(const Node& n, NodeId id, int& count) {
 
 uint64_t hash_repair(const Schedule& s, const Repair& r) {
   int count = 0;
-  uint64_t h = hash_combine(static_cast<uint64_t>(position(*s.root, r.band, count)) + 5, static_cast<uint64_t>(r.numeric));
+  uint64_t h = hash_combine(static_cast<uint64_t>(position(*s.root, r.band, count)) + 5,
+                            static_cast<uint64_t>(r.numeric));
   for (const auto* names : {&r.targets, &r.sources, &r.via})
     for (const std::string& n : *names) h = hash_bytes(hash_combine(h, 1), n);
   for (const Expr& e : r.corrections) h = hash_combine(h, e ? e->hash : 0);

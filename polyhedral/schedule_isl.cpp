@@ -1,5 +1,5 @@
-// Between our trees and isl's. Mappings, steps and names travel as marks in front of the bands; scopes and
-// repairs as marks at the root.
+// Between our trees and isl's. Mappings, steps and names travel as marks in front of the bands;
+// scopes and repairs as marks at the root.
 #include <algorithm>
 #include <any>
 #include <set>
@@ -19,7 +19,8 @@ constexpr std::string_view kStateMark = "nautilus.state ";
 std::string band_mark(const Node& band) {
   std::string out = std::string(kBandMark) + (band.permutable ? "p" : "n");
   for (const BandMember& m : band.members)
-    out += " " + m.name + ":" + std::string(mapping_name(m.mapping)) + ":" + std::to_string(m.step) + ":" + m.axis;
+    out += " " + m.name + ":" + std::string(mapping_name(m.mapping)) + ":" +
+           std::to_string(m.step) + ":" + m.axis;
   return out;
 }
 
@@ -50,7 +51,8 @@ void apply_band_mark(const std::string& mark, Node& band) {
 
 std::string state_mark(const Schedule& s) {
   std::string out(kStateMark);
-  for (const auto& [tensor, scope] : s.scopes) out += tensor + ":" + std::string(scope_name(scope)) + " ";
+  for (const auto& [tensor, scope] : s.scopes)
+    out += tensor + ":" + std::string(scope_name(scope)) + " ";
   for (const Repair& r : s.repairs) {
     out += "repair:" + std::to_string(r.band);
     for (const std::string& t : r.targets) out += ":" + t;
@@ -70,16 +72,19 @@ isl::multi_union_pw_aff partial_schedule(isl::ctx ctx, const Node& band) {
   }
   isl::union_pw_aff_list list = parts.at(0).to_list();
   for (size_t k = 1; k < parts.size(); ++k) list = list.add(parts[k]);
-  return isl::multi_union_pw_aff(isl::space::unit(ctx).add_unnamed_tuple(static_cast<unsigned>(parts.size())), list);
+  return isl::multi_union_pw_aff(
+      isl::space::unit(ctx).add_unnamed_tuple(static_cast<unsigned>(parts.size())), list);
 }
 
 // Grows `n` at the leaf `at`; returns the node that took its place.
 isl::schedule_node grow(isl::schedule_node at, const Node& n) {
   isl::ctx ctx = at.ctx();
   switch (n.kind) {
-    case NodeKind::Leaf: return at;
+    case NodeKind::Leaf:
+      return at;
     case NodeKind::Mark:
-      return grow(at.insert_mark(isl::id(ctx, n.mark, std::any())).child(0), *n.children[0]).parent();
+      return grow(at.insert_mark(isl::id(ctx, n.mark, std::any())).child(0), *n.children[0])
+          .parent();
     case NodeKind::Filter:
       return grow(at.insert_filter(n.filter).child(0), *n.children[0]).parent();
     case NodeKind::Band: {
@@ -91,14 +96,17 @@ isl::schedule_node grow(isl::schedule_node at, const Node& n) {
           band = band.member_set_coincident(static_cast<int>(k), 1);
       return grow(band.child(0), *n.children[0]).parent().parent();
     }
-    case NodeKind::Sequence: break;
+    case NodeKind::Sequence:
+      break;
   }
   if (n.children.empty()) return at;
   isl::union_set_list list = n.children[0]->filter.to_list();
   for (size_t k = 1; k < n.children.size(); ++k) list = list.add(n.children[k]->filter);
   isl::schedule_node node = at.insert_sequence(list);
   for (size_t k = 0; k < n.children.size(); ++k)
-    node = grow(node.child(static_cast<int>(k)).child(0), *n.children[k]->children[0]).parent().parent();
+    node = grow(node.child(static_cast<int>(k)).child(0), *n.children[k]->children[0])
+               .parent()
+               .parent();
   return node;
 }
 
@@ -129,17 +137,20 @@ struct Importer {
     auto none = [](const std::vector<int64_t>& v) {
       return std::all_of(v.begin(), v.end(), [](int64_t c) { return c == 0; });
     };
-    if (f.denominator == 1 && f.constant == 0 && none(f.params) && none(f.divs) && only(f.dims) >= 0)
+    if (f.denominator == 1 && f.constant == 0 && none(f.params) && none(f.divs) &&
+        only(f.dims) >= 0)
       return std::pair{static_cast<unsigned>(only(f.dims)), false};
     const int div = only(f.divs);
-    if (f.denominator != 1 || f.constant != 0 || !none(f.params) || !none(f.dims) || div < 0) return std::nullopt;
+    if (f.denominator != 1 || f.constant != 0 || !none(f.params) || !none(f.dims) || div < 0)
+      return std::nullopt;
     const LinearDiv& d = f.div_defs[static_cast<size_t>(div)];
     if (d.known && d.constant == 0 && none(d.params) && none(d.divs) && only(d.dims) >= 0)
       return std::pair{static_cast<unsigned>(only(d.dims)), true};
     return std::nullopt;
   }
 
-  // The single affine function of one statement in one band member, over the instances that get here.
+  // The single affine function of one statement in one band member, over the instances that get
+  // here.
   isl::aff function(const isl::pw_multi_aff& pa, const isl::set& here) {
     std::vector<isl::aff> pieces;
     pa.coalesce().foreach_piece([&](isl::set where, isl::multi_aff tuple) {
@@ -150,7 +161,8 @@ struct Importer {
       pieces.push_back(a);
     });
     if (pieces.size() > 1)
-      throw Refused{{"read a schedule", tuple_name(here), "a band member is not one affine function: " + isl_text(pa),
+      throw Refused{{"read a schedule", tuple_name(here),
+                     "a band member is not one affine function: " + isl_text(pa),
                      "split the statement so that each part has one function"}};
     return pieces.empty() ? constant_aff(here, 0) : pieces[0];
   }
@@ -219,8 +231,10 @@ struct Importer {
 
   NodePtr convert(isl::schedule_node node, const isl::union_set& here, const std::string& mark) {
     if (node.isa<isl::schedule_node_leaf>()) return make_leaf(next_id++);
-    if (node.isa<isl::schedule_node_band>()) return band(node.as<isl::schedule_node_band>(), here, mark);
-    if (node.isa<isl::schedule_node_sequence>() || node.isa<isl::schedule_node_set>()) return sequence(node, here);
+    if (node.isa<isl::schedule_node_band>())
+      return band(node.as<isl::schedule_node_band>(), here, mark);
+    if (node.isa<isl::schedule_node_sequence>() || node.isa<isl::schedule_node_set>())
+      return sequence(node, here);
     if (node.isa<isl::schedule_node_context>()) return convert(node.child(0), here, mark);
     if (node.isa<isl::schedule_node_filter>()) {  // outside a sequence: a sequence of one
       const NodeId id = next_id++;
@@ -234,7 +248,8 @@ struct Importer {
       const NodeId id = next_id++;
       return make_mark(text, convert(node.child(0), here, ""), id);
     }
-    throw Refused{{"read a schedule", "", "expansion, extension and guard nodes have no counterpart here", ""}};
+    throw Refused{{"read a schedule", "",
+                   "expansion, extension and guard nodes have no counterpart here", ""}};
   }
 };
 

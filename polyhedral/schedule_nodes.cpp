@@ -124,9 +124,10 @@ NodePtr with_members(const Node& band, std::vector<BandMember> members) {
 
 namespace {
 
-// Intersects every filter of a subtree with `only` and drops statements that have no instance in it.
-NodePtr restrict_node(const NodePtr& n, const isl::union_set& only, const std::set<std::string>& alive,
-                      NodeId& next_id, bool keep_ids) {
+// Intersects every filter of a subtree with `only` and drops statements that have no instance in
+// it.
+NodePtr restrict_node(const NodePtr& n, const isl::union_set& only,
+                      const std::set<std::string>& alive, NodeId& next_id, bool keep_ids) {
   Node copy = *n;
   if (!keep_ids) copy.id = next_id++;
   if (n->kind == NodeKind::Filter) {
@@ -139,14 +140,16 @@ NodePtr restrict_node(const NodePtr& n, const isl::union_set& only, const std::s
     std::erase_if(m.schedule, [&](const auto& e) { return !alive.count(e.first); });
   copy.children.clear();
   for (const NodePtr& c : n->children)
-    if (NodePtr kept = restrict_node(c, only, alive, next_id, keep_ids)) copy.children.push_back(kept);
+    if (NodePtr kept = restrict_node(c, only, alive, next_id, keep_ids))
+      copy.children.push_back(kept);
   if (copy.children.empty() && n->kind != NodeKind::Leaf) return nullptr;
   return finish(std::move(copy));
 }
 
 }  // namespace
 
-NodePtr restrict_subtree(const NodePtr& n, const isl::union_set& only, NodeId& next_id, bool keep_ids) {
+NodePtr restrict_subtree(const NodePtr& n, const isl::union_set& only, NodeId& next_id,
+                         bool keep_ids) {
   std::set<std::string> alive;
   only.foreach_set([&](isl::set s) {
     if (!s.is_empty()) alive.insert(tuple_name(s));

@@ -36,7 +36,8 @@ std::string member_text(const BandMember& m) {
   }
   if (order.size() == 1) return out + " = " + order[0];
   out += " = {";
-  for (size_t k = 0; k < order.size(); ++k) out += (k ? "; " : "") + by_expr[order[k]] + ": " + order[k];
+  for (size_t k = 0; k < order.size(); ++k)
+    out += (k ? "; " : "") + by_expr[order[k]] + ": " + order[k];
   return out + "}";
 }
 
@@ -55,11 +56,16 @@ std::string filter_text(const Schedule& s, const Node& n) {
 std::string node_text(const Schedule& s, const Node& n) {
   std::string out;
   switch (n.kind) {
-    case NodeKind::Leaf: return "leaf";
-    case NodeKind::Sequence: return "sequence";
-    case NodeKind::Mark: return "mark \"" + n.mark + "\"";
-    case NodeKind::Filter: return "filter " + filter_text(s, n);
-    case NodeKind::Band: break;
+    case NodeKind::Leaf:
+      return "leaf";
+    case NodeKind::Sequence:
+      return "sequence";
+    case NodeKind::Mark:
+      return "mark \"" + n.mark + "\"";
+    case NodeKind::Filter:
+      return "filter " + filter_text(s, n);
+    case NodeKind::Band:
+      break;
   }
   out = n.permutable ? "band (permutable) [" : "band [";
   for (size_t k = 0; k < n.members.size(); ++k) out += (k ? ", " : "") + member_text(n.members[k]);
@@ -73,14 +79,16 @@ std::string node_text(const Schedule& s, const Node& n) {
 }
 
 void lines_below(const Schedule& s, const Node& n, int depth, std::string& out) {
-  out += std::string(static_cast<size_t>(depth) * 2, ' ') + std::to_string(n.id) + ": " + node_text(s, n) + "\n";
+  out += std::string(static_cast<size_t>(depth) * 2, ' ') + std::to_string(n.id) + ": " +
+         node_text(s, n) + "\n";
   for (const NodePtr& c : n.children)
     if (c->kind != NodeKind::Leaf) lines_below(s, *c, depth + 1, out);
 }
 
 std::string scopes_text(const Schedule& s) {
   std::string out;
-  for (const auto& [tensor, scope] : s.scopes) out += "scope " + tensor + ": " + std::string(scope_name(scope)) + "\n";
+  for (const auto& [tensor, scope] : s.scopes)
+    out += "scope " + tensor + ": " + std::string(scope_name(scope)) + "\n";
   return out;
 }
 
@@ -112,8 +120,8 @@ nlohmann::json node_json(const Schedule& s, const Node& n) {
 }
 
 // Lines of the nodes by id, with the parent so that a moved node shows.
-void index_nodes(const Schedule& s, const Node& n, NodeId parent, std::map<NodeId, std::string>& text,
-                 std::map<NodeId, NodeId>& parents) {
+void index_nodes(const Schedule& s, const Node& n, NodeId parent,
+                 std::map<NodeId, std::string>& text, std::map<NodeId, NodeId>& parents) {
   text[n.id] = node_text(s, n);
   parents[n.id] = parent;
   for (const NodePtr& c : n.children)
@@ -153,14 +161,17 @@ std::string diff(const Schedule& before, const Schedule& after) {
   for (const auto& [id, text] : b) {
     auto old = a.find(id);
     if (old == a.end())
-      out += "+ " + std::to_string(id) + ": " + text + " (under " + std::to_string(parent_b[id]) + ")\n";
+      out += "+ " + std::to_string(id) + ": " + text + " (under " + std::to_string(parent_b[id]) +
+             ")\n";
     else if (old->second != text)
       out += "~ " + std::to_string(id) + ": " + old->second + " => " + text + "\n";
     else if (parent_a[id] != parent_b[id])
-      out += "~ " + std::to_string(id) + ": " + text + " moved under " + std::to_string(parent_b[id]) + "\n";
+      out += "~ " + std::to_string(id) + ": " + text + " moved under " +
+             std::to_string(parent_b[id]) + "\n";
   }
   for (const auto& [tensor, scope] : before.scopes)
-    if (!after.scopes.count(tensor)) out += "- scope " + tensor + ": " + std::string(scope_name(scope)) + "\n";
+    if (!after.scopes.count(tensor))
+      out += "- scope " + tensor + ": " + std::string(scope_name(scope)) + "\n";
   for (const auto& [tensor, scope] : after.scopes) {
     auto old = before.scopes.find(tensor);
     if (old == before.scopes.end() || old->second != scope)

@@ -1,4 +1,5 @@
-// The independent verifier. Everything is recomputed from the program and the tree as whole relations.
+// The independent verifier. Everything is recomputed from the program and the tree as whole
+// relations.
 #include <algorithm>
 #include <set>
 
@@ -17,12 +18,14 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 bool covered(const Repair& r, const Pair& d) {
-  return d.kind == DepKind::Flow && has(r.sources, d.source) && (has(r.via, d.sink) || has(r.targets, d.sink));
+  return d.kind == DepKind::Flow && has(r.sources, d.source) &&
+         (has(r.via, d.sink) || has(r.targets, d.sink));
 }
 
 // From a via statement to whoever uses its running values.
 bool chained(const Repair& r, const Pair& d) {
-  return d.kind == DepKind::Flow && has(r.via, d.source) && (has(r.via, d.sink) || has(r.targets, d.sink));
+  return d.kind == DepKind::Flow && has(r.via, d.source) &&
+         (has(r.via, d.sink) || has(r.targets, d.sink));
 }
 
 class Verifier {
@@ -36,10 +39,13 @@ class Verifier {
       if (!out_.ok) return finish();
       order(d);
     }
-    if (out_.ok) out_.checked.push_back(std::to_string(pairs_) + " ordered pairs of accesses keep their order" +
-                                        (paid_.empty() ? "" : ", or are paid for by a repair"));
+    if (out_.ok)
+      out_.checked.push_back(std::to_string(pairs_) +
+                             " ordered pairs of accesses keep their order" +
+                             (paid_.empty() ? "" : ", or are paid for by a repair"));
     for (size_t k = 0; k < s_.repairs.size() && out_.ok; ++k) {
-      if (auto problem = repair_problem(s_, s_.repairs[k], out_.checked)) fail("repair of " + first(s_.repairs[k]) + ": " + *problem);
+      if (auto problem = repair_problem(s_, s_.repairs[k], out_.checked))
+        fail("repair of " + first(s_.repairs[k]) + ": " + *problem);
     }
     return finish();
   }
@@ -78,19 +84,23 @@ class Verifier {
       const isl::set& domain = t.instances;
       auto [it, fresh] = seen.emplace(t.stmt, domain);
       if (!fresh) {
-        if (!it->second.is_disjoint(domain)) return fail("some instances of " + t.stmt + " run twice");
+        if (!it->second.is_disjoint(domain))
+          return fail("some instances of " + t.stmt + " run twice");
         it->second = it->second.unite(domain);
       }
       std::vector<unsigned> all;
       for (unsigned k = 0; k < t.dims.size(); ++k) all.push_back(k);
-      if (!t.time(all).is_injective()) return fail("different instances of " + t.stmt + " run at the same time");
+      if (!t.time(all).is_injective())
+        return fail("different instances of " + t.stmt + " run at the same time");
     }
     for (const Statement& st : p_.statements) {
       auto it = seen.find(st.name);
       const isl::set left = it == seen.end() ? st.domain : st.domain.subtract(it->second);
-      if (!left.intersect_params(p_.param_context).is_empty()) return fail("some instances of " + st.name + " never run");
+      if (!left.intersect_params(p_.param_context).is_empty())
+        return fail("some instances of " + st.name + " never run");
     }
-    out_.checked.push_back("every instance of " + std::to_string(p_.statements.size()) + " statements runs exactly once");
+    out_.checked.push_back("every instance of " + std::to_string(p_.statements.size()) +
+                           " statements runs exactly once");
   }
 
   // What must not happen to one pair of accesses, between all leaves of both.
@@ -103,12 +113,14 @@ class Verifier {
     late_.reset();
   }
 
-  // Each use has an update before it, and each update a use after it: the value used is a running one, and the last
-  // one is seen.
+  // Each use has an update before it, and each update a use after it: the value used is a running
+  // one, and the last one is seen.
   void running(const Pair& d) {
     const isl::map kept = d.relation.subtract(*late_);
-    if (d.relation.range().is_subset(kept.range()) && d.relation.domain().is_subset(kept.domain())) return;
-    fail("the running value of " + d.source + " that " + d.sink + " uses is not there yet, or moves on unseen",
+    if (d.relation.range().is_subset(kept.range()) && d.relation.domain().is_subset(kept.domain()))
+      return;
+    fail("the running value of " + d.source + " that " + d.sink +
+             " uses is not there yet, or moves on unseen",
          sample_witness(p_, d, *late_));
   }
 
@@ -117,8 +129,8 @@ class Verifier {
     return lexes_.try_emplace(n, p_.context->get(), n).first->second;
   }
 
-  // Where a sequence parts the leaves, equal loops put the pair in that sequence's order; in one leaf, equal times put
-  // it in none.
+  // Where a sequence parts the leaves, equal loops put the pair in that sequence's order; in one
+  // leaf, equal times put it in none.
   isl::map out_of_order(const isl::map& pairs, const Timed& a, const Timed& b) {
     const Common shared = common(a, b);
     Lex& lex = lex_of(shared);
@@ -139,22 +151,26 @@ class Verifier {
       if (!parallel && !(dim.mapping == Mapping::Tile && d.kind != DepKind::Reduction)) continue;
       isl::map apart = related(d.relation, a, lex.apart_at(k), b, shared.loops);
       if (!apart.is_empty())
-        return fail("iterations that depend on each other run in parallel (" + std::string(mapping_name(dim.mapping)) +
-                        ", node " + std::to_string(dim.node) + ")",
+        return fail("iterations that depend on each other run in parallel (" +
+                        std::string(mapping_name(dim.mapping)) + ", node " +
+                        std::to_string(dim.node) + ")",
                     sample_witness(p_, d, apart));
     }
     if (d.kind == DepKind::Reduction) return;  // any order will do
     for (const Repair& r : s_.repairs)
       for (unsigned k = 0; chained(r, d) && k < shared.loops.size(); ++k)
         if (!related(d.relation, a, lex.apart_at(k), b, shared.loops).is_empty())
-          return fail(d.sink + " uses what " + d.source + " computed in another iteration of node " +
-                      std::to_string(a.dims[shared.loops[k]].node) + ", when " + first(r) + " had other running values");
+          return fail(d.sink + " uses what " + d.source +
+                      " computed in another iteration of node " +
+                      std::to_string(a.dims[shared.loops[k]].node) + ", when " + first(r) +
+                      " had other running values");
     isl::map broken = out_of_order(d.relation, a, b);
     if (broken.is_empty()) return;
     for (const Repair& r : s_.repairs)
       if (auto user = covered(r, d) ? outlived(r, broken, d, d.sink, {d.sink}) : std::nullopt)
-        return fail(d.sink + " is used by " + *user + " after " + d.source + " has moved on, when " + first(r) +
-                    " is corrected to later running values", sample_witness(p_, d, broken));
+        return fail(d.sink + " is used by " + *user + " after " + d.source +
+                        " has moved on, when " + first(r) + " is corrected to later running values",
+                    sample_witness(p_, d, broken));
     const isl::map late = broken;
     for (size_t r = 0; r < s_.repairs.size(); ++r) {
       if (!covered(s_.repairs[r], d)) continue;
@@ -171,10 +187,11 @@ class Verifier {
     fail((w ? w->text : d.source + " must come before " + d.sink) + "; it does not", w);
   }
 
-  // The statement, if any, to which a running value goes on only after an update of its source that it has not seen.
-  // `missed` { source -> use } holds the updates that come after the use's first value was computed.
-  std::optional<std::string> outlived(const Repair& r, const isl::map& missed, const Pair& d, const std::string& use,
-                                      const std::set<std::string>& met) {
+  // The statement, if any, to which a running value goes on only after an update of its source that
+  // it has not seen. `missed` { source -> use } holds the updates that come after the use's first
+  // value was computed.
+  std::optional<std::string> outlived(const Repair& r, const isl::map& missed, const Pair& d,
+                                      const std::string& use, const std::set<std::string>& met) {
     for (const Pair& next : pairs_of_accesses_) {
       if (next.source != use || !chained(r, next) || met.count(next.sink)) continue;
       const isl::map reached = missed.apply_range(next.relation);
@@ -191,11 +208,13 @@ class Verifier {
   }
 
   // Broken pairs that are not decided by a serial loop at the repair's band or inside it.
-  isl::map unpaid(const Repair& r, const Timed& a, const Timed& b, const Common& shared, Lex& lex, isl::map broken) {
+  isl::map unpaid(const Repair& r, const Timed& a, const Timed& b, const Common& shared, Lex& lex,
+                  isl::map broken) {
     bool inside = false;
     for (unsigned k = 0; k < shared.loops.size() && !broken.is_empty(); ++k) {
       // Inside from the band's own loops on; a band without loops of its own on this way is none.
-      for (unsigned i = k ? shared.loops[k - 1] + 1 : 0; i <= shared.loops[k]; ++i) inside |= a.dims[i].node == r.band;
+      for (unsigned i = k ? shared.loops[k - 1] + 1 : 0; i <= shared.loops[k]; ++i)
+        inside |= a.dims[i].node == r.band;
       const Mapping m = a.dims[shared.loops[k]].mapping;
       if (inside && (m == Mapping::Serial || m == Mapping::Unroll))
         broken = broken.subtract(related(broken, a, lex.later_at(k), b, shared.loops));
@@ -207,7 +226,8 @@ class Verifier {
 }  // namespace
 
 Verification verify(const Schedule& s, unsigned long quota) {
-  Expected<Verification> out = with_quota(s.program->context->get(), quota, [&] { return Verifier(s).run(); });
+  Expected<Verification> out =
+      with_quota(s.program->context->get(), quota, [&] { return Verifier(s).run(); });
   if (out) return *out;
   Verification unknown;
   unknown.verdict.kind = VerdictKind::Unknown;

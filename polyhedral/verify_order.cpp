@@ -28,7 +28,8 @@ struct Walker {
   // Each statement's time grows by one function for each member and each sequence.
   void walk(const Node& n, std::vector<Timed> reach) {
     if (n.kind == NodeKind::Filter) {
-      for (Timed& r : reach) r.instances = r.instances.intersect(n.filter.extract_set(r.instances.space()));
+      for (Timed& r : reach)
+        r.instances = r.instances.intersect(n.filter.extract_set(r.instances.space()));
       std::erase_if(reach, [](const Timed& r) { return r.instances.is_empty(); });
     }
     for (const BandMember& m : n.members)
@@ -38,8 +39,9 @@ struct Walker {
       std::vector<Timed> next = reach;
       if (n.kind == NodeKind::Sequence)
         for (Timed& r : next)
-          r.dims.push_back({n.id, Mapping::Serial, static_cast<int>(k),
-                            r.instances.space().zero_aff_on_domain().add_constant(static_cast<long>(k))});
+          r.dims.push_back(
+              {n.id, Mapping::Serial, static_cast<int>(k),
+               r.instances.space().zero_aff_on_domain().add_constant(static_cast<long>(k))});
       walk(*n.children[k], std::move(next));
     }
   }
@@ -53,8 +55,13 @@ std::map<std::string, isl::map> original_times(const Program& p, unsigned& lengt
     for (size_t k = 0; k < p.statements.size(); ++k) {
       const isl::set& d = p.statements[k].domain;
       const isl::aff at = d.space().zero_aff_on_domain().add_constant(static_cast<long>(k));
-      const isl::map dims = d.space().identity_multi_aff_on_domain().reset_range_tuple_id().as_pw_multi_aff().as_map();
-      out.emplace(p.statements[k].name, at.as_map().range_product(dims).flatten_range().intersect_domain(d));
+      const isl::map dims = d.space()
+                                .identity_multi_aff_on_domain()
+                                .reset_range_tuple_id()
+                                .as_pw_multi_aff()
+                                .as_map();
+      out.emplace(p.statements[k].name,
+                  at.as_map().range_product(dims).flatten_range().intersect_domain(d));
     }
   } else {
     p.original.map().foreach_map([&](isl::map m) { out.emplace(tuple_name_in(m), m); });
@@ -81,7 +88,8 @@ std::vector<Timed> flatten(const Schedule& s) {
 }
 
 isl::map Timed::time(const std::vector<unsigned>& positions) const {
-  const isl::space space = instances.space().add_unnamed_tuple(static_cast<unsigned>(positions.size()));
+  const isl::space space =
+      instances.space().add_unnamed_tuple(static_cast<unsigned>(positions.size()));
   if (positions.empty()) return space.zero_multi_aff().as_map().intersect_domain(instances);
   isl::aff_list list = dims[positions[0]].value.to_list();
   for (size_t k = 1; k < positions.size(); ++k) list = list.add(dims[positions[k]].value);
@@ -105,7 +113,8 @@ Common common(const Timed& a, const Timed& b) {
 
 std::string Lex::equal_before(unsigned k) const {
   std::string out;
-  for (unsigned i = 0; i < k; ++i) out += "a" + std::to_string(i) + " = b" + std::to_string(i) + " and ";
+  for (unsigned i = 0; i < k; ++i)
+    out += "a" + std::to_string(i) + " = b" + std::to_string(i) + " and ";
   return out;
 }
 
@@ -154,7 +163,8 @@ const isl::map& Lex::later_at(unsigned k) {
 
 const isl::map& Lex::apart_at(unsigned k) {
   const std::string n = std::to_string(k);
-  return relation("apart " + n, {equal_before(k) + "a" + n + " > b" + n, equal_before(k) + "a" + n + " < b" + n});
+  return relation("apart " + n,
+                  {equal_before(k) + "a" + n + " > b" + n, equal_before(k) + "a" + n + " < b" + n});
 }
 
 std::vector<Pair> all_pairs(const Program& p) {
@@ -162,11 +172,13 @@ std::vector<Pair> all_pairs(const Program& p) {
   const std::map<std::string, isl::map> times = original_times(p, length);
   Lex lex(p.context->get(), length);
   std::vector<Pair> out;
-  auto add = [&](DepKind kind, const Statement& a, const Access& x, const Statement& b, const Access& y) {
+  auto add = [&](DepKind kind, const Statement& a, const Access& x, const Statement& b,
+                 const Access& y) {
     auto ta = times.find(a.name), tb = times.find(b.name);
     if (x.tensor != y.tensor || ta == times.end() || tb == times.end()) return;
     isl::map pairs = touches(p, a, x).apply_range(touches(p, b, y).reverse());
-    pairs = pairs.intersect(ta->second.apply_range(lex.before()).apply_range(tb->second.reverse())).coalesce();
+    pairs = pairs.intersect(ta->second.apply_range(lex.before()).apply_range(tb->second.reverse()))
+                .coalesce();
     if (!pairs.is_empty()) out.push_back({kind, a.name, b.name, x.tensor, pairs});
   };
   for (const Statement& a : p.statements)
@@ -178,13 +190,17 @@ std::vector<Pair> all_pairs(const Program& p) {
   return out;
 }
 
-isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation, const Timed& sink,
-                 const std::vector<unsigned>& dims) {
-  return source.time(dims).apply_range(relation).apply_range(sink.time(dims).reverse()).intersect(pairs);
+isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation,
+                 const Timed& sink, const std::vector<unsigned>& dims) {
+  return source.time(dims)
+      .apply_range(relation)
+      .apply_range(sink.time(dims).reverse())
+      .intersect(pairs);
 }
 
 std::optional<Witness> sample_witness(const Program& p, const Pair& pair, const isl::map& broken) {
-  const std::optional<Point> point = lexmin_point(broken.intersect_params(p.param_context).wrap().flatten());
+  const std::optional<Point> point =
+      lexmin_point(broken.intersect_params(p.param_context).wrap().flatten());
   if (!point) return std::nullopt;
   Witness w;
   w.kind = pair.kind;
@@ -196,13 +212,14 @@ std::optional<Witness> sample_witness(const Program& p, const Pair& pair, const 
   auto text = [&](const std::string& stmt, const std::vector<int64_t>& at) {
     const std::vector<std::string> names = dim_names(p.statement(stmt)->domain);
     std::string out = stmt + "[";
-    for (size_t k = 0; k < at.size(); ++k) out += (k ? ", " : "") + names[k] + "=" + std::to_string(at[k]);
+    for (size_t k = 0; k < at.size(); ++k)
+      out += (k ? ", " : "") + names[k] + "=" + std::to_string(at[k]);
     return out + "]";
   };
   w.source_iter.assign(point->dims.begin(), point->dims.begin() + cut);
   w.sink_iter.assign(point->dims.begin() + cut, point->dims.end());
-  w.text = text(w.source, w.source_iter) + " and " + text(w.sink, w.sink_iter) + " touch the same element of " + w.tensor +
-           ", and the first must come first";
+  w.text = text(w.source, w.source_iter) + " and " + text(w.sink, w.sink_iter) +
+           " touch the same element of " + w.tensor + ", and the first must come first";
   return w;
 }
 

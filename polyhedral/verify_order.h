@@ -1,5 +1,5 @@
-// The verifier's own view of dependences and orders: whole relations, compared lexicographically. Shares nothing
-// with legality*.cpp and dependence.cpp on purpose.
+// The verifier's own view of dependences and orders: whole relations, compared lexicographically.
+// Shares nothing with legality*.cpp and dependence.cpp on purpose.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ namespace nautilus::poly::verifying {
 struct TimeDim {
   NodeId node = 0;
   Mapping mapping = Mapping::Serial;
-  int child = -1;   // of a sequence: the position; otherwise a band member
-  isl::aff value;   // { S[..] -> [t] }
+  int child = -1;  // of a sequence: the position; otherwise a band member
+  isl::aff value;  // { S[..] -> [t] }
 };
 
 // The execution time of some instances of one statement: all that reach one leaf.
@@ -24,16 +24,18 @@ struct Timed {
   std::string stmt;
   isl::set instances;
   std::vector<TimeDim> dims;
-  isl::map time(const std::vector<unsigned>& positions) const;  // { S[..] -> [those dims] } on the instances
+  isl::map time(
+      const std::vector<unsigned>& positions) const;  // { S[..] -> [those dims] } on the instances
 };
 
 // Every leaf of the tree, flattened.
 std::vector<Timed> flatten(const Schedule& s);
 
-// What two leaves have in common: loops of the same nodes, outermost first, up to where a sequence parts them.
+// What two leaves have in common: loops of the same nodes, outermost first, up to where a sequence
+// parts them.
 struct Common {
   std::vector<unsigned> loops;  // positions, the same in both
-  int parted = 0;               // -1: the first leaf comes first in that sequence, 1: second; 0: the same leaf
+  int parted = 0;  // -1: the first leaf comes first in that sequence, 1: second; 0: the same leaf
 };
 Common common(const Timed& a, const Timed& b);
 
@@ -56,8 +58,8 @@ class Lex {
   std::string equal_before(unsigned k) const;
 };
 
-// Two statements that touch one element, in the order of the original program; memory-based, so stricter than
-// a value-based analysis in form but equal in what it forbids.
+// Two statements that touch one element, in the order of the original program; memory-based, so
+// stricter than a value-based analysis in form but equal in what it forbids.
 struct Pair {
   DepKind kind;
   std::string source, sink, tensor;
@@ -67,8 +69,8 @@ struct Pair {
 std::vector<Pair> all_pairs(const Program& p);
 
 // Pairs whose ends are at times related by `relation`, by the given dims.
-isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation, const Timed& sink,
-                 const std::vector<unsigned>& dims);
+isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation,
+                 const Timed& sink, const std::vector<unsigned>& dims);
 
 std::optional<Witness> sample_witness(const Program& p, const Pair& pair, const isl::map& broken);
 

@@ -17,21 +17,28 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 bool reads(const Statement& s, const std::string& tensor) {
-  return std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& a) { return a.tensor == tensor; });
+  return std::any_of(s.reads.begin(), s.reads.end(),
+                     [&](const Access& a) { return a.tensor == tensor; });
 }
 
-// Sources and targets are reductions into temporaries, via statements pointwise; all run under the band.
+// Sources and targets are reductions into temporaries, via statements pointwise; all run under the
+// band.
 std::optional<std::string> roles(const Schedule& s, const Repair& r) {
   const Node* band = find(s, r.band);
-  if (!band || band->kind != NodeKind::Band) return "its band " + std::to_string(r.band) + " is gone";
-  auto check = [&](const std::vector<std::string>& names, bool reduction) -> std::optional<std::string> {
+  if (!band || band->kind != NodeKind::Band)
+    return "its band " + std::to_string(r.band) + " is gone";
+  auto check = [&](const std::vector<std::string>& names,
+                   bool reduction) -> std::optional<std::string> {
     for (const std::string& n : names) {
       const Statement* st = s.program->statement(n);
       if (!st) return "there is no statement " + n;
-      if (st->reduction.has_value() != reduction) return n + (reduction ? " is not a reduction" : " is a reduction, not pointwise");
-      if (!has(band->statements, n)) return n + " does not run under band " + std::to_string(r.band);
+      if (st->reduction.has_value() != reduction)
+        return n + (reduction ? " is not a reduction" : " is a reduction, not pointwise");
+      if (!has(band->statements, n))
+        return n + " does not run under band " + std::to_string(r.band);
       const Tensor* t = s.program->tensor(st->write.tensor);
-      if (!t || t->kind != TensorKind::Temp) return st->write.tensor + " is not a temporary: its running value would be seen";
+      if (!t || t->kind != TensorKind::Temp)
+        return st->write.tensor + " is not a temporary: its running value would be seen";
     }
     return std::nullopt;
   };
@@ -41,36 +48,41 @@ std::optional<std::string> roles(const Schedule& s, const Repair& r) {
   return check(r.via, false);
 }
 
-// Everything that reads a via tensor uses running values on purpose: a via statement or target of some repair that
-// lists it.
+// Everything that reads a via tensor uses running values on purpose: a via statement or target of
+// some repair that lists it.
 std::optional<std::string> other_readers(const Schedule& s, const Repair& r) {
   for (const std::string& via : r.via) {
     const std::string& tensor = s.program->statement(via)->write.tensor;
     for (const Statement& reader : s.program->statements) {
       if (!reads(reader, tensor)) continue;
-      const bool expected = std::any_of(s.repairs.begin(), s.repairs.end(), [&](const Repair& other) {
-        return has(other.via, via) && (has(other.via, reader.name) || has(other.targets, reader.name));
-      });
-      if (!expected) return reader.name + " also reads " + tensor + ", which holds running values here";
+      const bool expected =
+          std::any_of(s.repairs.begin(), s.repairs.end(), [&](const Repair& other) {
+            return has(other.via, via) &&
+                   (has(other.via, reader.name) || has(other.targets, reader.name));
+          });
+      if (!expected)
+        return reader.name + " also reads " + tensor + ", which holds running values here";
     }
   }
   return std::nullopt;
 }
 
-// The target reads its sources directly or through the via statements, and nothing else that runs with them.
+// The target reads its sources directly or through the via statements, and nothing else that runs
+// with them.
 std::optional<std::string> chain(const Schedule& s, const Repair& r) {
   for (size_t k = 0; k < r.sources.size(); ++k) {
     const std::string& tensor = s.program->statement(r.sources[k])->write.tensor;
-    const bool used = std::any_of(s.program->statements.begin(), s.program->statements.end(), [&](const Statement& st) {
-      return (has(r.via, st.name) || has(r.targets, st.name)) && reads(st, tensor);
-    });
+    const bool used = std::any_of(
+        s.program->statements.begin(), s.program->statements.end(), [&](const Statement& st) {
+          return (has(r.via, st.name) || has(r.targets, st.name)) && reads(st, tensor);
+        });
     if (!used) return "neither target nor via statements read " + tensor;
   }
   return std::nullopt;
 }
 
-// { writer[..] -> reader[..] : the reader reads an element that the writer writes }; null if there is none, nothing at
-// all if an access is gathered.
+// { writer[..] -> reader[..] : the reader reads an element that the writer writes }; null if there
+// is none, nothing at all if an access is gathered.
 struct Link {
   bool gathered = false;
   std::optional<isl::map> relation;
@@ -89,7 +101,8 @@ Link link(const Statement& writer, const Statement& reader) {
 }
 
 // The same through the via statements.
-Link through(const Program& p, const Repair& r, const Statement& from, const Statement& target, size_t depth) {
+Link through(const Program& p, const Repair& r, const Statement& from, const Statement& target,
+             size_t depth) {
   Link out = link(from, target);
   if (depth == 0) return out;
   for (const std::string& name : r.via) {
@@ -119,9 +132,9 @@ isl::map not_after(isl::ctx ctx, unsigned n) {
   return isl::map(ctx, "{ [" + x + "] -> [" + y + "] : " + where + "(" + equal + "0 = 0) }");
 }
 
-// Accumulator and source must move together at the band: an accumulator gets no term before the source that the term
-// reads has a value, and the source has no update after the accumulator's last term (which would stay relative to
-// an older value).
+// Accumulator and source must move together at the band: an accumulator gets no term before the
+// source that the term reads has a value, and the source has no update after the accumulator's last
+// term (which would stay relative to an older value).
 std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
   const Program& p = *s.program;
   for (const std::string& target_name : r.targets)
@@ -129,16 +142,20 @@ std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
       const Statement &target = *p.statement(target_name), &source = *p.statement(source_name);
       const Link used = through(p, r, source, target, r.via.size());
       if (!used.relation) continue;
-      if (used.gathered) return target_name + " reads values of " + source_name + " by a gathered index";
-      const isl::map before = prefix(s, r.band, source_name, true).as_map();  // { source -> [band values] }
+      if (used.gathered)
+        return target_name + " reads values of " + source_name + " by a gathered index";
+      const isl::map before =
+          prefix(s, r.band, source_name, true).as_map();  // { source -> [band values] }
       const isl::map after = prefix(s, r.band, target_name, true).as_map();
-      const isl::map in_time = before.apply_range(not_after(p.context->get(), n_out(before))).apply_range(after.reverse());
+      const isl::map in_time = before.apply_range(not_after(p.context->get(), n_out(before)))
+                                   .apply_range(after.reverse());
       // { source update -> accumulator element } with a term at or after the update
       const isl::map element = target.write.map.intersect_domain(target.domain);
       const isl::map needed = used.relation->apply_range(element);
       const isl::map covered = in_time.intersect_domain(source.domain).apply_range(element);
       if (!needed.subtract(covered).intersect_params(p.param_context).is_empty())
-        return source_name + " is updated after the last term of " + target_name + ", which stays relative to an older value";
+        return source_name + " is updated after the last term of " + target_name +
+               ", which stays relative to an older value";
       const isl::set fed = used.relation->intersect(in_time).range();
       if (!target.domain.subtract(fed).intersect_params(p.param_context).is_empty())
         return target_name + " gets terms before " + source_name + " has a value";
@@ -148,20 +165,27 @@ std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
 
 }  // namespace
 
-std::optional<std::string> repair_problem(const Schedule& s, const Repair& r, std::vector<std::string>& checked) {
+std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
+                                          std::vector<std::string>& checked) {
   if (auto bad = roles(s, r)) return bad;
   if (auto bad = other_readers(s, r)) return bad;
   if (auto bad = chain(s, r)) return bad;
-  checked.push_back("repair of " + r.targets[0] + ": sources, via statements and readers are as they must be");
+  checked.push_back("repair of " + r.targets[0] +
+                    ": sources, via statements and readers are as they must be");
   if (auto bad = out_of_step(s, r)) return bad;
-  checked.push_back("repair of " + r.targets[0] + ": sources and accumulators are in step at band " + std::to_string(r.band));
+  checked.push_back("repair of " + r.targets[0] +
+                    ": sources and accumulators are in step at band " + std::to_string(r.band));
   for (const Obligation& o : r.obligations)
     if (!o.discharged) return "the obligation " + o.claim + " was not discharged";
-  if (r.corrections.size() != r.targets.size()) return "it has " + std::to_string(r.corrections.size()) + " corrections for " + std::to_string(r.targets.size()) + " targets";
+  if (r.corrections.size() != r.targets.size())
+    return "it has " + std::to_string(r.corrections.size()) + " corrections for " +
+           std::to_string(r.targets.size()) + " targets";
   if (auto bad = unguarded_terms(*s.program, r.targets, r.sources, r.via)) return bad;
   checked.push_back("repair of " + r.targets[0] + ": targets skip what their sources skip");
-  if (auto counterexample = refute_repair(*s.program, r, kPoints, kSeed)) return "its algebra is wrong: " + *counterexample;
-  checked.push_back("repair of " + r.targets[0] + ": corrections hold at " + std::to_string(kPoints) + " random points in high precision");
+  if (auto counterexample = refute_repair(*s.program, r, kPoints, kSeed))
+    return "its algebra is wrong: " + *counterexample;
+  checked.push_back("repair of " + r.targets[0] + ": corrections hold at " +
+                    std::to_string(kPoints) + " random points in high precision");
   return std::nullopt;
 }
 

@@ -9,9 +9,10 @@
 
 namespace nautilus::poly::verifying {
 
-// What is wrong with a repair, if anything: its band and statements exist and play their roles, values on the way
-// are read by nobody else, obligations are discharged, and randomized evaluation does not refute the algebra.
-// Appends a line for each thing that holds.
-std::optional<std::string> repair_problem(const Schedule& s, const Repair& r, std::vector<std::string>& checked);
+// What is wrong with a repair, if anything: its band and statements exist and play their roles,
+// values on the way are read by nobody else, obligations are discharged, and randomized evaluation
+// does not refute the algebra. Appends a line for each thing that holds.
+std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
+                                          std::vector<std::string>& checked);
 
 }  // namespace nautilus::poly::verifying

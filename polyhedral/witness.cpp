@@ -22,8 +22,8 @@ std::string element_text(const std::string& tensor, const std::vector<int64_t>& 
 }
 
 // The elements of a tensor that one instance touches.
-std::optional<isl::set> touched(const Statement& s, const std::vector<int64_t>& at, const Sizes& sizes, const std::string& tensor,
-                 bool write) {
+std::optional<isl::set> touched(const Statement& s, const std::vector<int64_t>& at,
+                                const Sizes& sizes, const std::string& tensor, bool write) {
   isl::set point = s.domain;
   for (size_t k = 0; k < at.size(); ++k) point = fix_dim(point, static_cast<unsigned>(k), at[k]);
   std::optional<isl::set> out;
@@ -44,13 +44,15 @@ std::string text_of(const Program& p, const Witness& w, const Violation& v) {
   const Statement* source = p.statement(w.source);
   const std::string verb = anti ? "reads" : source && source->reduction ? "updates" : "writes";
   std::string out = instance(p, w.source, w.source_iter);
-  out += v.unordered && w.kind == DepKind::Reduction ? " must not run in parallel with " : " must precede ";
+  out += v.unordered && w.kind == DepKind::Reduction ? " must not run in parallel with "
+                                                     : " must precede ";
   out += instance(p, w.sink, w.sink_iter) + ": it " + verb + " " + element + ", which ";
   if (w.source == w.sink)
     out += reads ? "the latter reads" : "the latter also writes";
   else
     out += w.sink + (reads ? " reads" : " overwrites");
-  for (const auto& [name, value] : w.sizes) out += (name == w.sizes.begin()->first ? " (" : ", ") + name + "=" + std::to_string(value);
+  for (const auto& [name, value] : w.sizes)
+    out += (name == w.sizes.begin()->first ? " (" : ", ") + name + "=" + std::to_string(value);
   return w.sizes.empty() ? out : out + ")";
 }
 
@@ -71,8 +73,10 @@ std::optional<Witness> make_witness(const Program& p, const Violation& v) {
   w.sizes = point->params;
   const Statement *a = p.statement(w.source), *b = p.statement(w.sink);
   if (a && b) {
-    const std::optional<isl::set> from = touched(*a, w.source_iter, w.sizes, w.tensor, w.kind != DepKind::Anti);
-    const std::optional<isl::set> to = touched(*b, w.sink_iter, w.sizes, w.tensor, w.kind != DepKind::Flow);
+    const std::optional<isl::set> from =
+        touched(*a, w.source_iter, w.sizes, w.tensor, w.kind != DepKind::Anti);
+    const std::optional<isl::set> to =
+        touched(*b, w.sink_iter, w.sizes, w.tensor, w.kind != DepKind::Flow);
     if (from && to)
       if (auto e = lexmin_point(from->intersect(*to))) w.element = e->dims;
   }

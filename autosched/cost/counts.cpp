@@ -14,9 +14,11 @@ namespace {
 std::vector<TileCoordinate> essential(const std::vector<TileCoordinate>& coords) {
   std::vector<TileCoordinate> out;
   for (const TileCoordinate& c : coords) {
-    bool determined = std::all_of(c.e.coef.begin(), c.e.coef.end(), [](double x) { return x == 0; });
+    bool determined =
+        std::all_of(c.e.coef.begin(), c.e.coef.end(), [](double x) { return x == 0; });
     for (const TileCoordinate& o : coords)
-      if (&o != &c && o.e == c.e && c.step % o.step == 0 && (o.step != c.step || &o < &c)) determined = true;
+      if (&o != &c && o.e == c.e && c.step % o.step == 0 && (o.step != c.step || &o < &c))
+        determined = true;
     if (!determined) out.push_back(c);
   }
   std::sort(out.begin(), out.end(), [](const TileCoordinate& a, const TileCoordinate& b) {
@@ -31,20 +33,22 @@ bool integral(const Affine& e) {
 }
 
 // { [x..] -> [floor(e0/T0), ..] } over the projected dims.
-isl::map tile_map(isl::ctx ctx, const std::vector<int>& dims, const std::vector<TileCoordinate>& coords) {
+isl::map tile_map(isl::ctx ctx, const std::vector<int>& dims,
+                  const std::vector<TileCoordinate>& coords) {
   std::string in, out;
   for (size_t k = 0; k < dims.size(); ++k) in += (k ? ",x" : "x") + std::to_string(dims[k]);
   for (const TileCoordinate& c : coords) {
     std::string e = std::to_string(static_cast<int64_t>(c.e.constant));
     for (int d : dims)
-      if (c.e.coef[d] != 0) e += " + " + std::to_string(static_cast<int64_t>(c.e.coef[d])) + "*x" + std::to_string(d);
+      if (c.e.coef[d] != 0)
+        e += " + " + std::to_string(static_cast<int64_t>(c.e.coef[d])) + "*x" + std::to_string(d);
     out += (out.empty() ? "" : ", ") + ("floor((" + e + ")/" + std::to_string(c.step) + ")");
   }
   return isl::map(ctx, "{ [" + in + "] -> [" + out + "] }");
 }
 
-std::string key_of(const std::string& text, const std::vector<int>& dims, const std::vector<TileCoordinate>& coords,
-                   const char* what) {
+std::string key_of(const std::string& text, const std::vector<int>& dims,
+                   const std::vector<TileCoordinate>& coords, const char* what) {
   std::string k = what + text;
   for (const TileCoordinate& c : coords) {
     k += '|' + std::to_string(c.step) + ':' + std::to_string(c.e.constant);
@@ -62,7 +66,8 @@ double interval_tiles(int64_t lo, int64_t hi, int64_t step, bool full_only) {
 
 }  // namespace
 
-const TileCounter::Shape& TileCounter::shape(const StmtModel& s, const std::vector<TileCoordinate>& coords) {
+const TileCounter::Shape& TileCounter::shape(const StmtModel& s,
+                                             const std::vector<TileCoordinate>& coords) {
   std::vector<int> dims;
   for (size_t k = 0; k < s.lo.size(); ++k)
     for (const TileCoordinate& c : coords)
@@ -70,7 +75,8 @@ const TileCounter::Shape& TileCounter::shape(const StmtModel& s, const std::vect
         dims.push_back(static_cast<int>(k));
         break;
       }
-  std::string key = s.stmt->name + "/" + std::to_string(s.instances) + "/" + std::to_string(s.kernel);
+  std::string key =
+      s.stmt->name + "/" + std::to_string(s.instances) + "/" + std::to_string(s.kernel);
   for (int d : dims) key += "," + std::to_string(d);
   auto it = shapes_.find(key);
   if (it != shapes_.end()) return it->second;
@@ -94,7 +100,8 @@ const TileCounter::Shape& TileCounter::shape(const StmtModel& s, const std::vect
   return shapes_.emplace(key, std::move(sh)).first->second;
 }
 
-double TileCounter::count(const Shape& sh, const std::vector<TileCoordinate>& coords, bool full_only) {
+double TileCounter::count(const Shape& sh, const std::vector<TileCoordinate>& coords,
+                          bool full_only) {
   std::string key = key_of(sh.text, sh.dims, coords, full_only ? "full" : "any");
   if (auto it = counts_.find(key); it != counts_.end()) return it->second;
   ++isl_counts;
@@ -167,10 +174,11 @@ double TileCounter::longest(const Shape& sh, const std::vector<TileCoordinate>& 
                             const std::vector<TileCoordinate>& all) {
   std::string key = key_of(key_of(sh.text, sh.dims, outer, "max"), sh.dims, all, "");
   if (auto it = counts_.find(key); it != counts_.end()) return it->second;
-  // The longest block holds the lexicographically largest or smallest outer tile or one in the middle: three
-  // samples, exact for domains whose rows grow or shrink steadily (triangles, bands).
+  // The longest block holds the lexicographically largest or smallest outer tile or one in the
+  // middle: three samples, exact for domains whose rows grow or shrink steadily (triangles, bands).
   isl::set hit = sh.set.apply(tile_map(sh.set.ctx(), sh.dims, outer));
-  isl::map both = tile_map(sh.set.ctx(), sh.dims, all), first = tile_map(sh.set.ctx(), sh.dims, outer);
+  isl::map both = tile_map(sh.set.ctx(), sh.dims, all),
+           first = tile_map(sh.set.ctx(), sh.dims, outer);
   double best = 1;
   for (const isl::set& sample : {hit.lexmin(), hit.lexmax()}) {
     isl::set points = sh.set.intersect(sample.apply(first.reverse()));

@@ -1,4 +1,5 @@
-// How many tiles a choice of tile sizes makes: exact, cached by the shape of the domain and the sizes.
+// How many tiles a choice of tile sizes makes: exact, cached by the shape of the domain and the
+// sizes.
 #pragma once
 
 #include <map>
@@ -18,10 +19,12 @@ class TileCounter {
  public:
   // Distinct coordinate tuples over the statement's instances (non-empty tiles).
   double nonempty(const StmtModel& s, const std::vector<TileCoordinate>& coords);
-  // Those among them whose whole box lies in the domain (projected on the dims that the coordinates use).
+  // Those among them whose whole box lies in the domain (projected on the dims that the coordinates
+  // use).
   double full(const StmtModel& s, const std::vector<TileCoordinate>& coords);
   // Largest number of tuples that share the first `outer` coordinates, over the mean of it.
-  double imbalance(const StmtModel& s, const std::vector<TileCoordinate>& outer, const std::vector<TileCoordinate>& all);
+  double imbalance(const StmtModel& s, const std::vector<TileCoordinate>& outer,
+                   const std::vector<TileCoordinate>& all);
   long isl_counts = 0;
 
  private:
@@ -33,7 +36,8 @@ class TileCounter {
   };
   const Shape& shape(const StmtModel& s, const std::vector<TileCoordinate>& coords);
   double count(const Shape& shape, const std::vector<TileCoordinate>& coords, bool full_only);
-  double longest(const Shape& shape, const std::vector<TileCoordinate>& outer, const std::vector<TileCoordinate>& all);
+  double longest(const Shape& shape, const std::vector<TileCoordinate>& outer,
+                 const std::vector<TileCoordinate>& all);
   std::map<std::string, Shape> shapes_;
   std::map<std::string, double> counts_;
 };

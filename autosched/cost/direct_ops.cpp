@@ -24,16 +24,18 @@ std::vector<std::string> axes_of(const StmtModel& s, const std::vector<bool>& de
 }
 
 // Those of the target's axes that some source's tile has too.
-std::vector<std::string> source_axes(const StructureModel& m, const StmtModel& target, const poly::Repair& r,
-                                     const std::vector<std::string>& axes) {
+std::vector<std::string> source_axes(const StructureModel& m, const StmtModel& target,
+                                     const poly::Repair& r, const std::vector<std::string>& axes) {
   std::vector<std::string> out;
   for (const TileDim& t : target.tile) {
     bool shared = false;
     for (const StmtModel& s : m.stmts)
       if (std::find(r.sources.begin(), r.sources.end(), s.stmt->name) != r.sources.end())
         for (const TileDim& u : s.tile)
-          for (size_t k = 0; k < s.reduced.size(); ++k) shared |= u.axis == t.axis && u.e.coef[k] != 0 && !s.reduced[k];
-    if (shared && std::find(axes.begin(), axes.end(), t.member) != axes.end()) out.push_back(t.member);
+          for (size_t k = 0; k < s.reduced.size(); ++k)
+            shared |= u.axis == t.axis && u.e.coef[k] != 0 && !s.reduced[k];
+    if (shared && std::find(axes.begin(), axes.end(), t.member) != axes.end())
+      out.push_back(t.member);
   }
   return out;
 }
@@ -44,10 +46,12 @@ void add_corrections(const StructureModel& m, const StmtModel& s, StructureOps& 
     for (size_t k = 0; k < r.targets.size() && k < r.corrections.size(); ++k) {
       if (r.targets[k] != s.stmt->name) continue;
       for (auto& [unit, n] : units_of(r.corrections[k])) {
-        // Everything but the final product varies only with the sources, which lack the target's own axes.
+        // Everything but the final product varies only with the sources, which lack the target's
+        // own axes.
         std::vector<std::string> axes = axes_of(s, s.accesses.back().depends);
         if (unit != "fma") axes = source_axes(m, s, r, axes);
-        out.entries.push_back({s.stmt->name, unit, unit == "fma" ? 1.0 : n, axes, loop_names(s, s.loops.size()), false, ""});
+        out.entries.push_back({s.stmt->name, unit, unit == "fma" ? 1.0 : n, axes,
+                               loop_names(s, s.loops.size()), false, ""});
       }
     }
 }
@@ -62,11 +66,14 @@ StructureOps direct_ops(const StructureModel& m) {
     if (is_product_sum(s, nullptr) && s.tile.size() >= 2) {
       out.entries.push_back({s.stmt->name, "matrix", 2, all, loops, false, ""});
     } else {
-      for (auto& [unit, n] : units_of(s.stmt->expr)) out.entries.push_back({s.stmt->name, unit, n, all, loops, false, ""});
+      for (auto& [unit, n] : units_of(s.stmt->expr))
+        out.entries.push_back({s.stmt->name, unit, n, all, loops, false, ""});
       if (s.stmt->reduction)
-        out.entries.push_back({s.stmt->name, combine_unit(s.stmt->reduction->op), 1, all, loops, false, ""});
+        out.entries.push_back(
+            {s.stmt->name, combine_unit(s.stmt->reduction->op), 1, all, loops, false, ""});
     }
-    for (auto& [unit, n] : units_of(s.stmt->guard)) out.entries.push_back({s.stmt->name, unit, n, all, loops, false, ""});
+    for (auto& [unit, n] : units_of(s.stmt->guard))
+      out.entries.push_back({s.stmt->name, unit, n, all, loops, false, ""});
     for (const AccessModel& a : s.accesses) {
       if (!a.tensor || m.scope(a.tensor->name) == poly::Scope::Register) continue;
       out.entries.push_back({s.stmt->name, a.write ? "store" : "load", 1, axes_of(s, a.depends),

@@ -1,4 +1,5 @@
-// From loops and tiles to resources: operations by unit and bytes by level, one kernel after the other.
+// From loops and tiles to resources: operations by unit and bytes by level, one kernel after the
+// other.
 #pragma once
 
 #include "autosched/axes.h"
@@ -6,15 +7,18 @@
 
 namespace nautilus::sched {
 
-// Operations and element accesses from the statements' own expressions (no rewriting), at the names of `m`.
+// Operations and element accesses from the statements' own expressions (no rewriting), at the names
+// of `m`.
 StructureOps direct_ops(const StructureModel& m);
 
-// Knobs are named "tile.<axis>" where there is one kernel, "<tensor>.tile.<axis>" by the last tensor that the
-// kernel writes where there are several. Sets the steps of all tile loops that have a knob.
+// Knobs are named "tile.<axis>" where there is one kernel, "<tensor>.tile.<axis>" by the last
+// tensor that the kernel writes where there are several. Sets the steps of all tile loops that have
+// a knob.
 std::string knob_prefix(const StructureModel& m, int kernel);
 StructureModel with_knobs(StructureModel m, const ProgramAxes& axes, const Knobs& knobs);
 
-// Counts are cached across calls, so keep one evaluator for many sizes of many structures of one program.
+// Counts are cached across calls, so keep one evaluator for many sizes of many structures of one
+// program.
 class Evaluator {
  public:
   Evaluator(std::shared_ptr<const ProgramFacts> facts, const Machine& machine)
@@ -35,15 +39,19 @@ class Evaluator {
 // Geometry of one statement's tile, shared by the parts of the evaluator.
 int64_t tile_extent(const StmtModel& s, const TileDim& t);
 double tile_lanes(const StmtModel& s);
-// A product's tile: rows (only in the first operand), columns (only in the second), depth (reduced), batch (both).
+// A product's tile: rows (only in the first operand), columns (only in the second), depth
+// (reduced), batch (both).
 struct ProductShape {
   double m = 1, n = 1, k = 1, batch = 1;
 };
 ProductShape product_shape(const StmtModel& s);
-// Range of a dim during one iteration of the first `depth` loops (tile sizes bound it; else its extent).
+// Range of a dim during one iteration of the first `depth` loops (tile sizes bound it; else its
+// extent).
 double dim_range(const StmtModel& s, int dim, size_t depth);
-// Elements of an access touched while each dim runs over `range`; whole cache lines of `line` bytes.
-double touched_elements(const AccessModel& a, const std::vector<double>& range, const StructureModel& m, double line);
+// Elements of an access touched while each dim runs over `range`; whole cache lines of `line`
+// bytes.
+double touched_elements(const AccessModel& a, const std::vector<double>& range,
+                        const StructureModel& m, double line);
 std::vector<TileCoordinate> coordinates(const StmtModel& s, size_t depth);
 std::vector<TileCoordinate> grid_coordinates(const StmtModel& s);
 // How many of the loops an access must stay inside of: one past the innermost loop it depends on.
@@ -52,11 +60,12 @@ size_t hoisted_depth(const StmtModel& s, const AccessModel& a);
 struct LiveTiles {
   double register_bytes = 0, shared_bytes = 0;
 };
-// Largest sum of register tiles alive at one statement, and scratch buffers of one block of a kernel.
+// Largest sum of register tiles alive at one statement, and scratch buffers of one block of a
+// kernel.
 LiveTiles live_tiles(const StructureModel& m, int kernel, int stages);
 
 // Adds the bytes that one kernel moves at every level of the machine.
-void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops, const Machine& machine, TileCounter& counter,
-                 ResourceProfile& out);
+void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
+                 const Machine& machine, TileCounter& counter, ResourceProfile& out);
 
 }  // namespace nautilus::sched

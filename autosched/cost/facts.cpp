@@ -17,19 +17,23 @@ Affine slope(const isl::aff& a, size_t dims) {
   for (size_t d = 0; d < l.div_defs.size(); ++d) {
     const poly::LinearDiv& def = l.div_defs[d];
     if (!def.known || def.denominator == 0) continue;
-    for (size_t k = 0; k < dims && k < def.dims.size(); ++k) div[d][k] += static_cast<double>(def.dims[k]);
+    for (size_t k = 0; k < dims && k < def.dims.size(); ++k)
+      div[d][k] += static_cast<double>(def.dims[k]);
     for (size_t e = 0; e < d && e < def.divs.size(); ++e)
       for (size_t k = 0; k < dims; ++k) div[d][k] += static_cast<double>(def.divs[e]) * div[e][k];
     for (double& c : div[d]) c /= static_cast<double>(def.denominator);
   }
-  for (size_t k = 0; k < dims && k < l.dims.size(); ++k) out.coef[k] = static_cast<double>(l.dims[k]) / den;
+  for (size_t k = 0; k < dims && k < l.dims.size(); ++k)
+    out.coef[k] = static_cast<double>(l.dims[k]) / den;
   for (size_t d = 0; d < l.divs.size() && d < div.size(); ++d)
-    for (size_t k = 0; k < dims; ++k) out.coef[k] += static_cast<double>(l.divs[d]) / den * div[d][k];
+    for (size_t k = 0; k < dims; ++k)
+      out.coef[k] += static_cast<double>(l.divs[d]) / den * div[d][k];
   out.constant = static_cast<double>(l.constant) / den;
   return out;
 }
 
-AccessModel access_model(const poly::Program& p, const poly::Access& a, const poly::Sizes& sizes, size_t dims) {
+AccessModel access_model(const poly::Program& p, const poly::Access& a, const poly::Sizes& sizes,
+                         size_t dims) {
   AccessModel m;
   m.tensor = p.tensor(a.tensor);
   size_t rank = m.tensor ? m.tensor->rank() : 0;
@@ -46,7 +50,8 @@ AccessModel access_model(const poly::Program& p, const poly::Access& a, const po
         Affine piece = slope(ma.at(static_cast<int>(d)), dims);
         m.index[d].constant = piece.constant;
         for (size_t k = 0; k < dims; ++k)
-          if (std::abs(piece.coef[k]) > std::abs(m.index[d].coef[k])) m.index[d].coef[k] = piece.coef[k];
+          if (std::abs(piece.coef[k]) > std::abs(m.index[d].coef[k]))
+            m.index[d].coef[k] = piece.coef[k];
       }
     });
   } else {
@@ -79,7 +84,8 @@ Expected<poly::Sizes> bound_sizes(const poly::Program& p) {
 }
 
 // Everything about one statement that no schedule changes.
-Expected<StmtModel> statement_facts(const poly::Program& p, const poly::Statement& st, const poly::Sizes& sizes) {
+Expected<StmtModel> statement_facts(const poly::Program& p, const poly::Statement& st,
+                                    const poly::Sizes& sizes) {
   StmtModel m;
   m.stmt = &st;
   m.domain = poly::substitute_params(st.domain.intersect_params(p.param_context), sizes);
@@ -106,8 +112,11 @@ Expected<StmtModel> statement_facts(const poly::Program& p, const poly::Statemen
     m.instances = static_cast<double>(*n);
     m.box = m.instances == box;
     for (size_t k = 0; k < dims && !m.box; ++k) {
-      Expected<int64_t> others = poly::count_points(poly::project_out(m.domain, static_cast<unsigned>(k), 1), {});
-      m.independent[k] = others && static_cast<double>(*others) * static_cast<double>(m.extent(static_cast<int>(k))) == m.instances;
+      Expected<int64_t> others =
+          poly::count_points(poly::project_out(m.domain, static_cast<unsigned>(k), 1), {});
+      m.independent[k] = others && static_cast<double>(*others) *
+                                           static_cast<double>(m.extent(static_cast<int>(k))) ==
+                                       m.instances;
     }
   }
   for (size_t r = 0; r < st.reads.size(); ++r) {
@@ -119,7 +128,8 @@ Expected<StmtModel> statement_facts(const poly::Program& p, const poly::Statemen
   return m;
 }
 
-// Distinct elements of each input read and each output written, in bytes: traffic that no schedule avoids.
+// Distinct elements of each input read and each output written, in bytes: traffic that no schedule
+// avoids.
 double compulsory(const poly::Program& p, const ProgramFacts& f) {
   double bytes = 0;
   for (const poly::Tensor& t : p.tensors) {

@@ -12,7 +12,8 @@ int64_t tile_extent(const StmtModel& s, const TileDim& t) {
   if (best > 0) return best;
   double range = 1;
   for (size_t k = 0; k < t.e.coef.size(); ++k)
-    range += std::abs(t.e.coef[k]) * static_cast<double>(std::max<int64_t>(0, s.extent(static_cast<int>(k)) - 1));
+    range += std::abs(t.e.coef[k]) *
+             static_cast<double>(std::max<int64_t>(0, s.extent(static_cast<int>(k)) - 1));
   return static_cast<int64_t>(std::max(1.0, range));
 }
 
@@ -45,11 +46,13 @@ ProductShape product_shape(const StmtModel& s) {
 double dim_range(const StmtModel& s, int dim, size_t depth) {
   double range = static_cast<double>(std::max<int64_t>(1, s.extent(dim)));
   for (size_t i = 0; i < depth && i < s.loops.size(); ++i)
-    if (s.loops[i].e.single_dim() == dim) range = std::min(range, static_cast<double>(s.loops[i].step));
+    if (s.loops[i].e.single_dim() == dim)
+      range = std::min(range, static_cast<double>(s.loops[i].step));
   return range;
 }
 
-double touched_elements(const AccessModel& a, const std::vector<double>& range, const StructureModel& m, double line) {
+double touched_elements(const AccessModel& a, const std::vector<double>& range,
+                        const StructureModel& m, double line) {
   double n = 1;
   double bytes = a.tensor ? type_bytes(a.tensor->type) : 4;
   for (size_t d = 0; d < a.index.size(); ++d) {
@@ -65,7 +68,8 @@ double touched_elements(const AccessModel& a, const std::vector<double>& range, 
 
 std::vector<TileCoordinate> coordinates(const StmtModel& s, size_t depth) {
   std::vector<TileCoordinate> out;
-  for (size_t i = 0; i < depth && i < s.loops.size(); ++i) out.push_back({s.loops[i].e, s.loops[i].step});
+  for (size_t i = 0; i < depth && i < s.loops.size(); ++i)
+    out.push_back({s.loops[i].e, s.loops[i].step});
   return out;
 }
 
@@ -91,7 +95,8 @@ std::string knob_prefix(const StructureModel& m, int kernel) {
 
 StructureModel with_knobs(StructureModel m, const ProgramAxes& axes, const Knobs& knobs) {
   std::vector<std::string> prefix;
-  for (size_t k = 0; k < m.kernels.size(); ++k) prefix.push_back(knob_prefix(m, static_cast<int>(k)) + "tile.");
+  for (size_t k = 0; k < m.kernels.size(); ++k)
+    prefix.push_back(knob_prefix(m, static_cast<int>(k)) + "tile.");
   for (StmtModel& s : m.stmts)
     for (LoopDim& l : s.loops) {
       int axis = l.step > 1 ? axes.axis(s.stmt->name, l.e.single_dim()) : -1;
@@ -131,7 +136,8 @@ LiveTiles live_tiles(const StructureModel& m, int kernel, int stages) {
     Live live{i, i, tile_bytes(s), false};
     for (size_t j = i; j < order.size(); ++j)
       for (const AccessModel& a : m.stmts[order[j]].accesses)
-        if (!a.write && a.tensor && a.tensor->name == t && m.scope(t) == poly::Scope::Register) live.last = j;
+        if (!a.write && a.tensor && a.tensor->name == t && m.scope(t) == poly::Scope::Register)
+          live.last = j;
     if (accumulates)
       for (const LoopDim& l : s.loops) {
         bool reduced = false;
@@ -155,11 +161,13 @@ LiveTiles live_tiles(const StructureModel& m, int kernel, int stages) {
       if (i < l.first || i > l.last) continue;
       sum += l.bytes;
       // A point-wise statement overwrites an operand tile that nothing reads later.
-      if (l.last == i && l.first < i && !l.carried && !s.stmt->reduction) dying = std::max(dying, l.bytes);
+      if (l.last == i && l.first < i && !l.carried && !s.stmt->reduction)
+        dying = std::max(dying, l.bytes);
     }
     out.register_bytes = std::max(out.register_bytes, sum - dying);
   }
-  // Scratch: shared temporaries by the part of them that one block holds, and operands staged for products.
+  // Scratch: shared temporaries by the part of them that one block holds, and operands staged for
+  // products.
   std::map<std::string, double> shared;
   for (int i : order) {
     const StmtModel& s = m.stmts[i];
@@ -180,11 +188,14 @@ LiveTiles live_tiles(const StructureModel& m, int kernel, int stages) {
           for (const AccessModel& b : o.accesses) touches |= b.tensor == a.tensor;
           if (!touches) continue;
           size_t common = 0;
-          while (common < depth && common < o.loops.size() && o.loops[common].member == s.loops[common].member) ++common;
+          while (common < depth && common < o.loops.size() &&
+                 o.loops[common].member == s.loops[common].member)
+            ++common;
           depth = common;
         }
       }
-      for (size_t k = 0; k < s.lo.size(); ++k) range.push_back(dim_range(s, static_cast<int>(k), depth));
+      for (size_t k = 0; k < s.lo.size(); ++k)
+        range.push_back(dim_range(s, static_cast<int>(k), depth));
       double bytes = touched_elements(a, range, m, 0) * type_bytes(a.tensor->type);
       bool streams = false;
       for (const LoopDim& l : s.loops)

@@ -9,24 +9,29 @@ namespace {
 
 using Entry = StructureOps::Entry;
 
-// Padding of a product's tile to the matrix unit's shape: rows, columns, depth, with rows and columns swapped
-// where that wastes less.
+// Padding of a product's tile to the matrix unit's shape: rows, columns, depth, with rows and
+// columns swapped where that wastes less.
 double matrix_padding(const StmtModel& s, const std::vector<int64_t>& shape) {
   auto [m, n, k, batch] = product_shape(s);
-  auto pad = [](double x, int64_t unit) { return std::ceil(x / static_cast<double>(unit)) * static_cast<double>(unit) / x; };
-  double straight = pad(m, shape[0]) * pad(n, shape[1]), swapped = pad(n, shape[0]) * pad(m, shape[1]);
+  auto pad = [](double x, int64_t unit) {
+    return std::ceil(x / static_cast<double>(unit)) * static_cast<double>(unit) / x;
+  };
+  double straight = pad(m, shape[0]) * pad(n, shape[1]),
+         swapped = pad(n, shape[0]) * pad(m, shape[1]);
   (void)batch;
   return std::min(straight, swapped) * pad(k, shape[2]);
 }
 
-// How badly a statement fills the unit: idle lanes of a block on a GPU, scalar or strided code on a CPU.
+// How badly a statement fills the unit: idle lanes of a block on a GPU, scalar or strided code on a
+// CPU.
 double penalty(const StmtModel& s, const std::string& unit, const Machine& machine, double lanes) {
   if (machine.kind == "gpu") {
     if (unit == "matrix") return matrix_padding(s, machine.matrix_shape);
     return std::max(1.0, 128.0 / std::max(1.0, lanes));
   }
   if (s.tile.empty() || lanes < 8) return unit == "special" ? 6 : 24;
-  // One tile axis that is contiguous (or absent) in every access lets the compiler use whole vectors.
+  // One tile axis that is contiguous (or absent) in every access lets the compiler use whole
+  // vectors.
   double best = 4;
   for (const TileDim& t : s.tile) {
     double extent = static_cast<double>(tile_extent(s, t));
@@ -36,7 +41,8 @@ double penalty(const StmtModel& s, const std::string& unit, const Machine& machi
       if (a.write && s.stmt->reduction) continue;
       for (size_t d = 0; d < a.index.size(); ++d)
         for (size_t k = 0; k < t.e.coef.size(); ++k)
-          if (t.e.coef[k] != 0 && a.index[d].coef[k] != 0 && (d + 1 < a.index.size() || std::abs(a.index[d].coef[k]) > 1))
+          if (t.e.coef[k] != 0 && a.index[d].coef[k] != 0 &&
+              (d + 1 < a.index.size() || std::abs(a.index[d].coef[k]) > 1))
             good = false;
     }
     if (good) best = std::min(best, 1.25 * std::ceil(extent / 16) * 16 / extent);
@@ -44,17 +50,20 @@ double penalty(const StmtModel& s, const std::string& unit, const Machine& machi
   return best;
 }
 
-std::vector<TileCoordinate> named_coordinates(const StmtModel& s, const std::vector<std::string>& loops) {
+std::vector<TileCoordinate> named_coordinates(const StmtModel& s,
+                                              const std::vector<std::string>& loops) {
   std::vector<TileCoordinate> out;
   for (const LoopDim& l : s.loops)
-    if (std::find(loops.begin(), loops.end(), l.member) != loops.end()) out.push_back({l.e, l.step});
+    if (std::find(loops.begin(), loops.end(), l.member) != loops.end())
+      out.push_back({l.e, l.step});
   return out;
 }
 
 double lanes_of(const StmtModel& s, const std::vector<std::string>& axes) {
   double n = 1;
   for (const TileDim& t : s.tile)
-    if (std::find(axes.begin(), axes.end(), t.member) != axes.end()) n *= static_cast<double>(tile_extent(s, t));
+    if (std::find(axes.begin(), axes.end(), t.member) != axes.end())
+      n *= static_cast<double>(tile_extent(s, t));
   return n;
 }
 
@@ -76,9 +85,11 @@ double serial_steps(const StructureModel& m, int kernel, double imbalance, TileC
   return steps;
 }
 
-// Set-up of tile operations (about 80 ns each) and packing of the operands of products (about 0.3 ns an element), in
-// slots of an FMA. Measured with attention in f32 at tiles of 16 to 256 on the host of 2 cores this was written on.
-double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine, TileCounter& counter) {
+// Set-up of tile operations (about 80 ns each) and packing of the operands of products (about 0.3
+// ns an element), in slots of an FMA. Measured with attention in f32 at tiles of 16 to 256 on the
+// host of 2 cores this was written on.
+double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine,
+                     TileCounter& counter) {
   double seconds = 0;
   for (int i : m.kernels[kernel].stmts) {
     const StmtModel& s = m.stmts[i];
@@ -94,7 +105,8 @@ double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine
 
 }  // namespace
 
-ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const StructureOps& ops, int stages) {
+ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const StructureOps& ops,
+                                  int stages) {
   ResourceProfile r;
   r.stages = stages;
   r.kernels = 1;
@@ -129,10 +141,12 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
       Type t = Type::F16;
       bool mixed = false;
       is_product_sum(s, &t, &mixed);
-      // A wide operand is split into two halves of the narrow type: two products on the matrix unit.
+      // A wide operand is split into two halves of the narrow type: two products on the matrix
+      // unit.
       double rate = machine_.matrix_rate(t);
       r.matrix_rate = r.matrix_rate == 0 ? rate : std::min(r.matrix_rate, rate);
-      double pad = penalty(s, "matrix", machine_, lanes) * (mixed && machine_.kind == "gpu" ? 2 : 1);
+      double pad =
+          penalty(s, "matrix", machine_, lanes) * (mixed && machine_.kind == "gpu" ? 2 : 1);
       // A thin product is better off on the FMA units.
       if (machine_.kind == "gpu" && pad / rate > 1 / machine_.fma.value)
         r.issue["fma"] += n / 2 * penalty(s, "fma", machine_, lanes);
@@ -155,7 +169,8 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   return r;
 }
 
-ResourceProfile Evaluator::total(std::vector<ResourceProfile> kernels, const StructureOps& ops) const {
+ResourceProfile Evaluator::total(std::vector<ResourceProfile> kernels,
+                                 const StructureOps& ops) const {
   ResourceProfile total;
   total.kernels = static_cast<int>(kernels.size());
   total.blocks = 0;
@@ -175,14 +190,16 @@ ResourceProfile Evaluator::total(std::vector<ResourceProfile> kernels, const Str
     total.stages = r.stages;
   }
   total.blocks = std::max(1.0, total.blocks);
-  if (ops.live_register_elems > 0) total.register_bytes = std::max(total.register_bytes, 4 * ops.live_register_elems);
+  if (ops.live_register_elems > 0)
+    total.register_bytes = std::max(total.register_bytes, 4 * ops.live_register_elems);
   total.parts = std::move(kernels);
   return total;
 }
 
 ResourceProfile Evaluator::profile(const StructureModel& m, const StructureOps& ops, int stages) {
   std::vector<ResourceProfile> kernels;
-  for (size_t k = 0; k < m.kernels.size(); ++k) kernels.push_back(kernel(m, static_cast<int>(k), ops, stages));
+  for (size_t k = 0; k < m.kernels.size(); ++k)
+    kernels.push_back(kernel(m, static_cast<int>(k), ops, stages));
   return total(std::move(kernels), ops);
 }
 
@@ -194,8 +211,9 @@ Expected<ResourceProfile> profile(const Plan& p, const Machine& machine, const S
   Evaluator e(*facts, machine);
   auto stages = p.knobs.find("stages");
   try {
-    return e.profile(*m, ops.entries.empty() ? direct_ops(*m) : ops,
-                     stages == p.knobs.end() ? 2 : static_cast<int>(std::max<int64_t>(1, stages->second)));
+    return e.profile(
+        *m, ops.entries.empty() ? direct_ops(*m) : ops,
+        stages == p.knobs.end() ? 2 : static_cast<int>(std::max<int64_t>(1, stages->second)));
   } catch (const isl::exception& x) {
     return Refusal{"profile a plan", "", x.what(), ""};
   } catch (const std::range_error& x) {

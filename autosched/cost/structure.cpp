@@ -7,7 +7,8 @@
 namespace nautilus::sched {
 namespace {
 
-// Splits floor(e/T) into e and T; anything else is itself with step 1. Slopes as in the program's facts.
+// Splits floor(e/T) into e and T; anything else is itself with step 1. Slopes as in the program's
+// facts.
 std::pair<Affine, int64_t> unfloor(const isl::aff& a, size_t dims) {
   poly::LinearAff l = poly::linear_form(a);
   Affine e;
@@ -16,19 +17,23 @@ std::pair<Affine, int64_t> unfloor(const isl::aff& a, size_t dims) {
   int used = -1;
   for (size_t d = 0; d < l.divs.size(); ++d)
     if (l.divs[d] != 0) used = used < 0 ? static_cast<int>(d) : -2;
-  if (plain && used >= 0 && l.divs[used] == l.denominator && l.constant == 0 && l.div_defs[used].known) {
+  if (plain && used >= 0 && l.divs[used] == l.denominator && l.constant == 0 &&
+      l.div_defs[used].known) {
     const poly::LinearDiv& def = l.div_defs[used];
-    for (size_t k = 0; k < dims && k < def.dims.size(); ++k) e.coef[k] = static_cast<double>(def.dims[k]);
+    for (size_t k = 0; k < dims && k < def.dims.size(); ++k)
+      e.coef[k] = static_cast<double>(def.dims[k]);
     e.constant = static_cast<double>(def.constant);
     return {e, def.denominator};
   }
   double den = static_cast<double>(l.denominator);
-  for (size_t k = 0; k < dims && k < l.dims.size(); ++k) e.coef[k] = static_cast<double>(l.dims[k]) / den;
+  for (size_t k = 0; k < dims && k < l.dims.size(); ++k)
+    e.coef[k] = static_cast<double>(l.dims[k]) / den;
   for (size_t d = 0; d < l.divs.size(); ++d) {
     if (l.divs[d] == 0 || d >= l.div_defs.size() || l.div_defs[d].denominator == 0) continue;
     const poly::LinearDiv& def = l.div_defs[d];
     double c = static_cast<double>(l.divs[d]) / den / static_cast<double>(def.denominator);
-    for (size_t k = 0; k < dims && k < def.dims.size(); ++k) e.coef[k] += c * static_cast<double>(def.dims[k]);
+    for (size_t k = 0; k < dims && k < def.dims.size(); ++k)
+      e.coef[k] += c * static_cast<double>(def.dims[k]);
   }
   e.constant = static_cast<double>(l.constant) / den;
   return {e, 1};
@@ -42,7 +47,8 @@ struct Walk {
   std::vector<isl::union_set> filters;
   std::optional<Refusal> refusal;
 
-  // The part of the statement's domain that passes every filter above; facts are redone if it is a real part.
+  // The part of the statement's domain that passes every filter above; facts are redone if it is a
+  // real part.
   bool restricted(StmtModel& m) {
     isl::set d = m.stmt->domain.intersect_params(out.program->param_context);
     isl::set part = d;
@@ -70,7 +76,8 @@ struct Walk {
     for (const poly::Statement& st : out.program->statements) {
       bool passes = true;
       for (const isl::union_set& f : filters)
-        if (f.intersect(isl::set::universe(st.domain.space()).to_union_set()).is_empty()) passes = false;
+        if (f.intersect(isl::set::universe(st.domain.space()).to_union_set()).is_empty())
+          passes = false;
       if (!passes) continue;
       auto it = facts.stmts.find(st.name);
       if (it == facts.stmts.end()) {
@@ -153,7 +160,8 @@ int64_t StructureModel::elements(const poly::Tensor& t) const {
   return it == facts->elements.end() ? 1 : it->second;
 }
 
-Expected<StructureModel> structure_model(const poly::Schedule& s, std::shared_ptr<const ProgramFacts> facts) {
+Expected<StructureModel> structure_model(const poly::Schedule& s,
+                                         std::shared_ptr<const ProgramFacts> facts) {
   StructureModel out;
   out.program = s.program;
   out.facts = facts;
@@ -166,7 +174,8 @@ Expected<StructureModel> structure_model(const poly::Schedule& s, std::shared_pt
     int kernels = 0;
     for (const StmtModel& m : out.stmts) kernels = std::max(kernels, m.kernel + 1);
     out.kernels.resize(kernels);
-    for (size_t i = 0; i < out.stmts.size(); ++i) out.kernels[out.stmts[i].kernel].stmts.push_back(static_cast<int>(i));
+    for (size_t i = 0; i < out.stmts.size(); ++i)
+      out.kernels[out.stmts[i].kernel].stmts.push_back(static_cast<int>(i));
     std::erase_if(out.kernels, [](const KernelModel& k) { return k.stmts.empty(); });
     for (size_t k = 0; k < out.kernels.size(); ++k)
       for (int i : out.kernels[k].stmts) out.stmts[i].kernel = static_cast<int>(k);

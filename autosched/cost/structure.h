@@ -1,5 +1,6 @@
-// What the cost model sees of a schedule: for each statement the loops around it and the tile it computes, with
-// tile sizes as free numbers, so that thousands of size choices are costed without rebuilding a tree.
+// What the cost model sees of a schedule: for each statement the loops around it and the tile it
+// computes, with tile sizes as free numbers, so that thousands of size choices are costed without
+// rebuilding a tree.
 #pragma once
 
 #include <map>
@@ -16,7 +17,9 @@ struct Affine {
   std::vector<double> coef;
   double constant = 0;
   int single_dim() const;  // k if it is exactly x_k, else -1
-  bool operator<(const Affine& o) const { return std::tie(coef, constant) < std::tie(o.coef, o.constant); }
+  bool operator<(const Affine& o) const {
+    return std::tie(coef, constant) < std::tie(o.coef, o.constant);
+  }
   bool operator==(const Affine& o) const = default;
 };
 
@@ -35,30 +38,31 @@ struct TileDim {
 struct AccessModel {
   const poly::Tensor* tensor = nullptr;
   std::vector<Affine> index;
-  std::vector<bool> gathered;          // any element along this dim
-  std::vector<bool> depends;           // by statement dim
+  std::vector<bool> gathered;  // any element along this dim
+  std::vector<bool> depends;   // by statement dim
   bool write = false;
   int read = -1;
 };
 struct StmtModel {
   const poly::Statement* stmt = nullptr;
   int kernel = 0;
-  isl::set domain;                     // parameters substituted
-  std::vector<int64_t> lo, hi;         // bounding box of domain
-  bool box = false;                    // domain is its bounding box
-  std::vector<bool> independent;       // by dim: its range is the same whatever the others are
+  isl::set domain;                // parameters substituted
+  std::vector<int64_t> lo, hi;    // bounding box of domain
+  bool box = false;               // domain is its bounding box
+  std::vector<bool> independent;  // by dim: its range is the same whatever the others are
   double instances = 0;
-  std::vector<LoopDim> loops;          // outermost first
+  std::vector<LoopDim> loops;  // outermost first
   std::vector<TileDim> tile;
-  std::vector<bool> reduced;           // by dim
-  std::vector<AccessModel> accesses;   // reads in order, then the write
+  std::vector<bool> reduced;          // by dim
+  std::vector<AccessModel> accesses;  // reads in order, then the write
   bool empty() const { return instances == 0; }
   int64_t extent(int dim) const { return hi[dim] - lo[dim] + 1; }
 };
 struct KernelModel {
-  std::vector<int> stmts;              // in order of execution
+  std::vector<int> stmts;  // in order of execution
 };
-// Facts of one statement that no schedule changes (accesses, box, instances); computed once a program.
+// Facts of one statement that no schedule changes (accesses, box, instances); computed once a
+// program.
 struct ProgramFacts {
   poly::ProgramPtr program;
   poly::Sizes sizes;
@@ -67,7 +71,7 @@ struct ProgramFacts {
   double compulsory_bytes = 0, useful_flops = 0;
 };
 struct StructureModel {
-  poly::ProgramPtr program;            // first: holds the context
+  poly::ProgramPtr program;  // first: holds the context
   std::shared_ptr<const ProgramFacts> facts;
   std::vector<StmtModel> stmts;
   std::vector<KernelModel> kernels;
@@ -80,7 +84,8 @@ struct StructureModel {
 
 // A Refusal if a size is not bound or a domain cannot be counted.
 Expected<std::shared_ptr<const ProgramFacts>> program_facts(poly::ProgramPtr program);
-Expected<StructureModel> structure_model(const poly::Schedule& s, std::shared_ptr<const ProgramFacts> facts);
+Expected<StructureModel> structure_model(const poly::Schedule& s,
+                                         std::shared_ptr<const ProgramFacts> facts);
 
 // Work of the mathematics that no schedule avoids, by statement.
 struct StatementWork {
@@ -90,8 +95,8 @@ struct StatementWork {
   Type matrix_type = Type::F32;
 };
 StatementWork statement_work(const StmtModel& s);
-// Sum of a product of two reads. The operands' type is the narrower of the two tensors'; `mixed` if they differ (the
-// wide operand then is split into halves of the narrow type: two products).
+// Sum of a product of two reads. The operands' type is the narrower of the two tensors'; `mixed` if
+// they differ (the wide operand then is split into halves of the narrow type: two products).
 bool is_product_sum(const StmtModel& s, Type* operand_type, bool* mixed = nullptr);
 
 }  // namespace nautilus::sched

@@ -23,8 +23,8 @@ double matrix_rate(const ResourceProfile& r, const Machine& m) {
   return m.matrix_rate(Type::F16);
 }
 
-// Shares of the slots of the lanes that one operation of a unit takes, relative to an FMA (measured on Hopper:
-// conversions and maxima at half rate, a division about eight instructions).
+// Shares of the slots of the lanes that one operation of a unit takes, relative to an FMA (measured
+// on Hopper: conversions and maxima at half rate, a division about eight instructions).
 double lane_slots(const std::string& unit) {
   if (unit == "divide") return 8;
   if (unit == "convert" || unit == "compare") return 2;
@@ -40,7 +40,9 @@ struct Parts {
 // Blocks run on `units` in waves; the last wave is partly empty, and a long block is waited for.
 double spread(const ResourceProfile& r, double units) {
   double mean = r.blocks / units;
-  if (r.imbalance > 1.0001) return std::max({1.0, r.imbalance / std::max(mean, 1e-12), (mean + 0.5 * r.imbalance) / std::max(mean, 1e-12)});
+  if (r.imbalance > 1.0001)
+    return std::max({1.0, r.imbalance / std::max(mean, 1e-12),
+                     (mean + 0.5 * r.imbalance) / std::max(mean, 1e-12)});
   return std::ceil(mean) / mean;
 }
 
@@ -57,7 +59,8 @@ Parts parts_of(const ResourceProfile& r, const Machine& m) {
   const double uneven = spread(r, m.units);
   const double lanes_rate = m.fma.value / 2;
   double slots = 0;
-  for (const char* unit : {"fma", "special", "divide", "convert", "compare"}) slots += issued(r, unit) * lane_slots(unit);
+  for (const char* unit : {"fma", "special", "divide", "convert", "compare"})
+    slots += issued(r, unit) * lane_slots(unit);
   double matrix = issued(r, "matrix");
   if (gpu) {
     p.units["lanes"] = slots / lanes_rate * uneven;
@@ -71,7 +74,8 @@ Parts parts_of(const ResourceProfile& r, const Machine& m) {
   for (const MemoryLevel& l : m.levels) {
     double bytes = get(r.bytes, l.name);
     if (bytes <= 0 || l.name == "register") continue;
-    // Half of the units are enough to fill a level that all share; a level of each unit's own fills with them.
+    // Half of the units are enough to fill a level that all share; a level of each unit's own fills
+    // with them.
     double share = l.per_unit ? 1 / uneven : std::min(1.0, 2 * r.blocks / m.units);
     p.levels[l.name] = bytes / (l.bandwidth.value * share);
   }
@@ -115,40 +119,48 @@ std::string percent(double share) {
   return buf;
 }
 
-std::string limiter_of(const std::map<std::string, double>& units, double seconds, double fixed, const ResourceProfile& r,
-                       const Machine& m) {
+std::string limiter_of(const std::map<std::string, double>& units, double seconds, double fixed,
+                       const ResourceProfile& r, const Machine& m) {
   std::string best;
   double t = 0;
   for (auto& [u, s] : units)
     if (s > t) best = u, t = s;
-  if (fixed > t) return "launch bound: " + percent(fixed / seconds) + " of the time starts and drains kernels";
+  if (fixed > t)
+    return "launch bound: " + percent(fixed / seconds) + " of the time starts and drains kernels";
   if (best == "matrix") return "matrix bound: " + percent(t / seconds) + " of cycles in products";
   if (best == "special") {
     double div = issued(r, "divide"), all = div + issued(r, "special");
-    return "special-function bound: " + percent(t / seconds) + " of cycles in " + (div > all / 2 ? "divisions" : "exponentials");
+    return "special-function bound: " + percent(t / seconds) + " of cycles in " +
+           (div > all / 2 ? "divisions" : "exponentials");
   }
-  if (best == "lanes") return "arithmetic bound: " + percent(t / seconds) + " of issue slots in element-wise work";
-  if (best == "latency") return "latency bound: " + percent(t / seconds) + " of the time in dependent steps";
+  if (best == "lanes")
+    return "arithmetic bound: " + percent(t / seconds) + " of issue slots in element-wise work";
+  if (best == "latency")
+    return "latency bound: " + percent(t / seconds) + " of the time in dependent steps";
   if (best.empty()) return "nothing to do";
-  return (best == m.levels.front().name ? "memory bound: " : best + " bound: ") + percent(t / seconds) + " of the time moves " + best + " bytes";
+  return (best == m.levels.front().name ? "memory bound: " : best + " bound: ") +
+         percent(t / seconds) + " of the time moves " + best + " bytes";
 }
 
 std::string bytes_text(double b) {
   char buf[48];
-  std::snprintf(buf, sizeof buf, b >= 1 << 20 ? "%.1f MB" : "%.1f KB", b >= 1 << 20 ? b / (1 << 20) : b / 1024);
+  std::snprintf(buf, sizeof buf, b >= 1 << 20 ? "%.1f MB" : "%.1f KB",
+                b >= 1 << 20 ? b / (1 << 20) : b / 1024);
   return buf;
 }
 
-// Register tiles leave room for addresses and operands in flight: 78 % of the file (200 of 232 a thread on Hopper).
+// Register tiles leave room for addresses and operands in flight: 78 % of the file (200 of 232 a
+// thread on Hopper).
 std::string over_capacity(const ResourceProfile& r, const Machine& m) {
   if (m.kind == "cpu") return "";
   double room = 0.78 * m.registers_per_unit.value;
   if (r.register_bytes > room)
-    return "registers: tiles of one block need " + bytes_text(r.register_bytes) + ", " + bytes_text(room) + " are there (" +
-           percent(r.register_bytes / room - 1) + " over)";
+    return "registers: tiles of one block need " + bytes_text(r.register_bytes) + ", " +
+           bytes_text(room) + " are there (" + percent(r.register_bytes / room - 1) + " over)";
   if (r.shared_bytes > m.shared_per_unit.value)
-    return "shared memory: one block needs " + bytes_text(r.shared_bytes) + ", " + bytes_text(m.shared_per_unit.value) +
-           " are there (" + percent(r.shared_bytes / m.shared_per_unit.value - 1) + " over)";
+    return "shared memory: one block needs " + bytes_text(r.shared_bytes) + ", " +
+           bytes_text(m.shared_per_unit.value) + " are there (" +
+           percent(r.shared_bytes / m.shared_per_unit.value - 1) + " over)";
   return "";
 }
 

@@ -1,5 +1,6 @@
-// Bytes by level. GPU: what blocks load passes the L2; what neighbouring blocks share reaches memory once. CPU:
-// for each cache, the outermost loop whose footprint fits decides how often an operand is fetched again.
+// Bytes by level. GPU: what blocks load passes the L2; what neighbouring blocks share reaches
+// memory once. CPU: for each cache, the outermost loop whose footprint fits decides how often an
+// operand is fetched again.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -9,8 +10,8 @@
 namespace nautilus::sched {
 namespace {
 
-// Number of loads of one element at once in neighbouring blocks of a wave: grid dims, fastest last, that the
-// access does not depend on.
+// Number of loads of one element at once in neighbouring blocks of a wave: grid dims, fastest last,
+// that the access does not depend on.
 double wave_sharing(const StmtModel& s, const AccessModel& a, double wave, TileCounter& counter) {
   double share = 1, left = wave;
   for (size_t i = s.loops.size(); i-- > 0 && left > 1;) {
@@ -37,7 +38,8 @@ const AccessModel* access_of(const StmtModel& s, const std::string& tensor, bool
 double entry_lanes(const StmtModel& s, const StructureOps::Entry& e) {
   double n = 1;
   for (const TileDim& t : s.tile)
-    if (std::find(e.axes.begin(), e.axes.end(), t.member) != e.axes.end()) n *= static_cast<double>(tile_extent(s, t));
+    if (std::find(e.axes.begin(), e.axes.end(), t.member) != e.axes.end())
+      n *= static_cast<double>(tile_extent(s, t));
   return n;
 }
 
@@ -51,8 +53,8 @@ double line_waste(const StmtModel& s, const AccessModel& a, double line) {
   return std::max(1.0, std::min(line, line / std::max(1.0, bytes)));
 }
 
-void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops, const Machine& machine, TileCounter& counter,
-                 ResourceProfile& out) {
+void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
+                 const Machine& machine, TileCounter& counter, ResourceProfile& out) {
   const MemoryLevel* l2 = machine.level("l2");
   const double cache = l2 ? l2->capacity.value : 0;
   const std::string outer = machine.levels.front().name;
@@ -75,8 +77,10 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops, c
     if (!a) continue;
     std::vector<TileCoordinate> coords;
     for (const LoopDim& l : s.loops)
-      if (std::find(e.loops.begin(), e.loops.end(), l.member) != e.loops.end()) coords.push_back({l.e, l.step});
-    double bytes = e.per_lane * entry_lanes(s, e) * counter.nonempty(s, coords) * type_bytes(a->tensor->type);
+      if (std::find(e.loops.begin(), e.loops.end(), l.member) != e.loops.end())
+        coords.push_back({l.e, l.step});
+    double bytes =
+        e.per_lane * entry_lanes(s, e) * counter.nonempty(s, coords) * type_bytes(a->tensor->type);
     if (m.scope(e.tensor) == poly::Scope::Shared) {
       out.bytes["shared"] += bytes;
       continue;
@@ -87,7 +91,8 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops, c
     std::vector<double> range;
     size_t grid = 0;
     while (grid < s.loops.size() && s.loops[grid].mapping == poly::Mapping::Grid) ++grid;
-    for (size_t k = 0; k < s.lo.size(); ++k) range.push_back(dim_range(s, static_cast<int>(k), grid));
+    for (size_t k = 0; k < s.lo.size(); ++k)
+      range.push_back(dim_range(s, static_cast<int>(k), grid));
     Item it;
     it.access = a;
     it.traffic = bytes;
@@ -117,8 +122,8 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops, c
   }
 }
 
-void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const Machine& machine, TileCounter& counter,
-                 ResourceProfile& out) {
+void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const Machine& machine,
+                 TileCounter& counter, ResourceProfile& out) {
   const double line = 64;
   // What tiles and scalars move between the registers and the cache that holds the block's values.
   LiveTiles live = live_tiles(m, kernel, 1);
@@ -135,9 +140,12 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
     bool product = is_product_sum(s, nullptr) && s.tile.size() >= 2;
     double moved = 4.0 * static_cast<double>(s.accesses.size()) * lanes;
     if (product) {
-      // Blocks of 6 x 32 in registers: operands are read once a block row or column, results once a tile.
+      // Blocks of 6 x 32 in registers: operands are read once a block row or column, results once a
+      // tile.
       auto [rows, columns, depth, batch] = product_shape(s);
-      double tile = 4 * rows * columns * depth * (1 / std::min(rows, 6.0) + 1 / std::min(columns, 32.0)) + 8 * rows * columns;
+      double tile =
+          4 * rows * columns * depth * (1 / std::min(rows, 6.0) + 1 / std::min(columns, 32.0)) +
+          8 * rows * columns;
       moved = batch * tile * counter.nonempty(s, coordinates(s, s.loops.size()));
     }
     out.bytes["l1"] += moved;
@@ -153,12 +161,14 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
       std::vector<double> each;
       for (;; ++depth) {
         std::vector<double> range;
-        for (size_t k = 0; k < s.lo.size(); ++k) range.push_back(dim_range(s, static_cast<int>(k), depth));
+        for (size_t k = 0; k < s.lo.size(); ++k)
+          range.push_back(dim_range(s, static_cast<int>(k), depth));
         each.clear();
         double sum = 0;
         for (const AccessModel& a : s.accesses) {
           bool memory = a.tensor && m.scope(a.tensor->name) == poly::Scope::Global;
-          each.push_back(memory ? touched_elements(a, range, m, line) * type_bytes(a.tensor->type) : 0);
+          each.push_back(memory ? touched_elements(a, range, m, line) * type_bytes(a.tensor->type)
+                                : 0);
           sum += each.back();
         }
         if (sum <= room || depth >= s.loops.size()) break;
@@ -169,9 +179,12 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
         double bytes = each[a] * counter.nonempty(s, coordinates(s, inside));
         const poly::Tensor& t = *s.accesses[a].tensor;
         double size = static_cast<double>(m.elements(t)) * type_bytes(t.type);
-        // A written line is read first. A temporary that fits the nearer level as a whole never leaves it.
+        // A written line is read first. A temporary that fits the nearer level as a whole never
+        // leaves it.
         if (s.accesses[a].write) bytes *= 2;
-        if (t.kind == poly::TensorKind::Temp && !nearer.per_unit && size <= 0.5 * nearer.capacity.value) continue;
+        if (t.kind == poly::TensorKind::Temp && !nearer.per_unit &&
+            size <= 0.5 * nearer.capacity.value)
+          continue;
         out.bytes[machine.levels[level].name] += bytes;
       }
     }
@@ -180,8 +193,8 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
 
 }  // namespace
 
-void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops, const Machine& machine, TileCounter& counter,
-                 ResourceProfile& out) {
+void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
+                 const Machine& machine, TileCounter& counter, ResourceProfile& out) {
   if (machine.kind == "cpu")
     cpu_traffic(m, kernel, ops, machine, counter, out);
   else

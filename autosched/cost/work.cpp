@@ -17,13 +17,46 @@ const ExprNode* behind_casts(const Expr& e) {
 
 const char* unit_of(Op op) {
   switch (op) {
-    case Op::Const: case Op::Var: case Op::Read: case Op::Index: case Op::Param: return nullptr;
-    case Op::Exp: case Op::Exp2: case Op::Log: case Op::Log2: case Op::Tanh: case Op::Erf: case Op::Sigmoid: return "special";
-    case Op::Sqrt: case Op::Rsqrt: case Op::Recip: case Op::Div: case Op::Pow: return "divide";
-    case Op::Cast: case Op::Floor: return "convert";
-    case Op::Lt: case Op::Le: case Op::Eq: case Op::Ne: case Op::And: case Op::Or: case Op::Not: case Op::Select:
-    case Op::Min: case Op::Max: return "compare";
-    case Op::Neg: case Op::Abs: case Op::Add: case Op::Sub: case Op::Mul: return "fma";
+    case Op::Const:
+    case Op::Var:
+    case Op::Read:
+    case Op::Index:
+    case Op::Param:
+      return nullptr;
+    case Op::Exp:
+    case Op::Exp2:
+    case Op::Log:
+    case Op::Log2:
+    case Op::Tanh:
+    case Op::Erf:
+    case Op::Sigmoid:
+      return "special";
+    case Op::Sqrt:
+    case Op::Rsqrt:
+    case Op::Recip:
+    case Op::Div:
+    case Op::Pow:
+      return "divide";
+    case Op::Cast:
+    case Op::Floor:
+      return "convert";
+    case Op::Lt:
+    case Op::Le:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::And:
+    case Op::Or:
+    case Op::Not:
+    case Op::Select:
+    case Op::Min:
+    case Op::Max:
+      return "compare";
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+      return "fma";
   }
   return "fma";
 }
@@ -39,8 +72,13 @@ std::map<std::string, double> units_of(const Expr& e) {
 
 const char* combine_unit(poly::ReduceOp op) {
   switch (op) {
-    case poly::ReduceOp::Max: case poly::ReduceOp::Min: case poly::ReduceOp::Any: case poly::ReduceOp::All: return "compare";
-    default: return "fma";
+    case poly::ReduceOp::Max:
+    case poly::ReduceOp::Min:
+    case poly::ReduceOp::Any:
+    case poly::ReduceOp::All:
+      return "compare";
+    default:
+      return "fma";
   }
 }
 
@@ -57,7 +95,9 @@ bool is_product_sum(const StmtModel& m, Type* operand_type, bool* mixed) {
     return t ? t->type : Type::F32;
   };
   if (mixed) *mixed = type_bytes(type(a->index)) != type_bytes(type(b->index));
-  if (operand_type) *operand_type = type_bytes(type(a->index)) <= type_bytes(type(b->index)) ? type(a->index) : type(b->index);
+  if (operand_type)
+    *operand_type =
+        type_bytes(type(a->index)) <= type_bytes(type(b->index)) ? type(a->index) : type(b->index);
   return true;
 }
 
@@ -72,7 +112,8 @@ StatementWork statement_work(const StmtModel& m) {
   if (s.reduction) per += 1;
   w.flops = m.instances * per;
   if (is_product_sum(m, &w.matrix_type)) w.flops = w.matrix_flops = 2 * m.instances;
-  // An exponential that does not vary over every dim may be computed once and kept: count only what varies.
+  // An exponential that does not vary over every dim may be computed once and kept: count only what
+  // varies.
   bool varies = !m.accesses.empty();
   for (size_t k = 0; k < m.lo.size(); ++k) {
     bool used = false;

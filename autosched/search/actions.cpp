@@ -19,7 +19,9 @@ std::vector<std::string> axis_names(const ProgramContext& p, const std::vector<i
   return out;
 }
 
-bool contains(const std::vector<int>& v, int x) { return std::find(v.begin(), v.end(), x) != v.end(); }
+bool contains(const std::vector<int>& v, int x) {
+  return std::find(v.begin(), v.end(), x) != v.end();
+}
 
 // Axes along which every statement of the run is parallel, in the order of the last one's dims.
 std::vector<int> shared_parallel_axes(const ProgramContext& p, int first, int last) {
@@ -36,8 +38,10 @@ std::vector<int> shared_parallel_axes(const ProgramContext& p, int first, int la
   return out;
 }
 
-// Axes worth tiling: some operand does not depend on them (reuse), or they are contiguous in what is written.
-std::vector<int> tileable_axes(const ProgramContext& p, int first, int last, const std::vector<int>& grid) {
+// Axes worth tiling: some operand does not depend on them (reuse), or they are contiguous in what
+// is written.
+std::vector<int> tileable_axes(const ProgramContext& p, int first, int last,
+                               const std::vector<int>& grid) {
   std::vector<int> out;
   for (int axis : grid) {
     if (p.axes.extents[axis] <= 1) continue;
@@ -78,7 +82,9 @@ std::vector<Candidate> Actions::candidates(const SearchState& s) const {
   std::vector<Candidate> out;
   if (s.kernel.empty()) {
     if (s.last >= 0) kernel_candidates(s, out);
-    if (s.closed_bound == 0 && s.last + 1 == static_cast<int>(s.program->program->statements.size())) recompute_candidates(s, out);
+    if (s.closed_bound == 0 &&
+        s.last + 1 == static_cast<int>(s.program->program->statements.size()))
+      recompute_candidates(s, out);
     if (s.closed_bound == 0 && !s.split) split_candidates(s, out);
   } else if (s.next < s.kernel.size()) {
     loop_candidates(s, out);
@@ -101,14 +107,16 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
     if (grid.empty() && first < s.last) continue;
     std::vector<std::string> names;
     for (int i = first; i <= s.last; ++i) names.push_back(st[i].name);
-    double b = s.closed_bound + kernel_bound(p, first, s.last) + (first > 0 ? kernel_bound(p, 0, first - 1) : 0);
+    double b = s.closed_bound + kernel_bound(p, first, s.last) +
+               (first > 0 ? kernel_bound(p, 0, first - 1) : 0);
     for (const std::vector<int>& tiled : tiled_choices(tileable_axes(p, first, s.last, grid))) {
       Candidate c;
       c.first = first;
       c.last = s.last;
       c.grid = grid;
       c.tiled = tiled;
-      c.bound = std::max(b, s.closed_bound + grid_bound(p, first, s.last, grid, tiled) + (first > 0 ? kernel_bound(p, 0, first - 1) : 0));
+      c.bound = std::max(b, s.closed_bound + grid_bound(p, first, s.last, grid, tiled) +
+                                (first > 0 ? kernel_bound(p, 0, first - 1) : 0));
       c.decision = "one kernel for " + tensors(p, names) +
                    (grid.empty() ? ", one block" : ", grid over " + list(axis_names(p, grid))) +
                    (tiled.empty() ? "" : ", tiles of " + list(axis_names(p, tiled)));
@@ -120,11 +128,14 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
 void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out) const {
   const ProgramContext& p = *s.program;
   const std::string& head = s.kernel[s.next];
-  auto inside = [&](const std::string& stmt, int axis) { return !contains(s.grid, axis) && p.axes.dim(stmt, axis) >= 0; };
+  auto inside = [&](const std::string& stmt, int axis) {
+    return !contains(s.grid, axis) && p.axes.dim(stmt, axis) >= 0;
+  };
   for (size_t last = s.kernel.size(); last-- > s.next + 1;)
     for (int axis : p.axes.of.at(head)) {
       if (p.axes.extents[axis] <= 1) continue;
-      // Point-wise statements without the loop (a mean between two sums) may stand between, if a repair moves them.
+      // Point-wise statements without the loop (a mean between two sums) may stand between, if a
+      // repair moves them.
       bool all = inside(s.kernel[last], axis), every = true;
       for (size_t i = s.next; i <= last && all; ++i) {
         const poly::Statement* st = p.program->statement(s.kernel[i]);
@@ -160,11 +171,16 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
 Taken Actions::take(const SearchState& s, const Candidate& c) const {
   try {
     switch (c.kind) {
-      case Candidate::Kind::Kernel: return take_kernel(s, c);
-      case Candidate::Kind::Loop: return take_loop(s, c);
-      case Candidate::Kind::Finish: return take_finish(s, c);
-      case Candidate::Kind::Recompute: return take_recompute(s, c);
-      case Candidate::Kind::Split: return take_split(s, c);
+      case Candidate::Kind::Kernel:
+        return take_kernel(s, c);
+      case Candidate::Kind::Loop:
+        return take_loop(s, c);
+      case Candidate::Kind::Finish:
+        return take_finish(s, c);
+      case Candidate::Kind::Recompute:
+        return take_recompute(s, c);
+      case Candidate::Kind::Split:
+        return take_split(s, c);
     }
   } catch (const isl::exception& e) {
     Taken t;
@@ -196,11 +212,13 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
     for (size_t k = 0; k < band->members.size(); ++k)
       if (std::find(order.begin(), order.end(), k) == order.end()) order.push_back(k);
     int id = band->id;
-    if (!std::is_sorted(order.begin(), order.end()) && !step.apply("interchange", {{"node", id}, {"order", order}}))
+    if (!std::is_sorted(order.begin(), order.end()) &&
+        !step.apply("interchange", {{"node", id}, {"order", order}}))
       return step.failed();
     if (!c.tiled.empty()) {
       json sizes = json::array();
-      for (int axis : c.grid) sizes.push_back(contains(c.tiled, axis) ? default_tile(p.axes.extents[axis]) : -1);
+      for (int axis : c.grid)
+        sizes.push_back(contains(c.tiled, axis) ? default_tile(p.axes.extents[axis]) : -1);
       if (!step.apply("tile", {{"node", id}, {"sizes", sizes}})) return step.failed();
     } else if (!c.grid.empty() && c.grid.size() < band->members.size()) {
       if (!step.apply("split", {{"node", id}, {"at", c.grid.size()}})) return step.failed();
@@ -211,7 +229,10 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
     if (c.first < c.last) {
       root_child_of(step.schedule, st[c.first].name, &first);
       root_child_of(step.schedule, st[c.last].name, &last);
-      json fuse{{"node", step.schedule.root->id}, {"first", first}, {"last", last}, {"depth", c.grid.size()}};
+      json fuse{{"node", step.schedule.root->id},
+                {"first", first},
+                {"last", last},
+                {"depth", c.grid.size()}};
       if (!step.apply("fuse", fuse)) return step.failed();
     }
     const poly::Node* filter = root_child_of(step.schedule, st[c.last].name, nullptr);
@@ -225,7 +246,8 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
   next.grid = c.grid;
   next.tiled = c.tiled;
   next.next = 0;
-  next.kernel_bound = std::max(kernel_bound(p, c.first, c.last), grid_bound(p, c.first, c.last, c.grid, c.tiled));
+  next.kernel_bound =
+      std::max(kernel_bound(p, c.first, c.last), grid_bound(p, c.first, c.last, c.grid, c.tiled));
   Taken t;
   t.state = next;
   t.steps = step.steps;
@@ -234,7 +256,8 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
   return t;
 }
 
-// Gives each statement of the run its serial tile loops, the shared one outermost, and fuses them there.
+// Gives each statement of the run its serial tile loops, the shared one outermost, and fuses them
+// there.
 Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
   const ProgramContext& p = *s.program;
   Stepper step(s.schedule, p.deps);
@@ -258,10 +281,13 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
       else if (extent > (m.reduced[dim] ? kWholeReduced : kWholeParallel))
         size[k] = default_tile(extent);
       else if (!m.independent[dim] && extent > 1)
-        size[k] = default_tile(extent) < extent ? 2 * extent : default_tile(extent);  // one tile of constant extent
+        size[k] = default_tile(extent) < extent
+                      ? 2 * extent
+                      : default_tile(extent);  // one tile of constant extent
       any |= size[k] > 0;
     }
-    // A non-rectangular domain needs constant tile extents: a whole dim is one tile of a power of two.
+    // A non-rectangular domain needs constant tile extents: a whole dim is one tile of a power of
+    // two.
     for (int64_t& t : size)
       if (t > 64) {
         int64_t up = 1;
@@ -270,9 +296,12 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
       }
     auto rank = [&](size_t k) {
       int axis = member_axis(p, band->members[k], stmt);
-      return axis == c.axis && c.axis >= 0 ? 0 : size[k] > 0 && axis >= 0 && !m.reduced[std::max(0, p.axes.dim(stmt, axis))] ? 1 : 2;
+      return axis == c.axis && c.axis >= 0                                                 ? 0
+             : size[k] > 0 && axis >= 0 && !m.reduced[std::max(0, p.axes.dim(stmt, axis))] ? 1
+                                                                                           : 2;
     };
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return rank(a) < rank(b); });
     int id = band->id;
     // The order matters only where there are several loops and the shared one is not the first.
     size_t head = 0;
@@ -292,8 +321,10 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
     int first = -1, last = -1;
     for (size_t i = 0; i < seq->children.size(); ++i) {
       const std::vector<std::string>& names = seq->children[i]->statements;
-      if (std::find(names.begin(), names.end(), s.kernel[c.first]) != names.end()) first = static_cast<int>(i);
-      if (std::find(names.begin(), names.end(), s.kernel[c.last]) != names.end()) last = static_cast<int>(i);
+      if (std::find(names.begin(), names.end(), s.kernel[c.first]) != names.end())
+        first = static_cast<int>(i);
+      if (std::find(names.begin(), names.end(), s.kernel[c.last]) != names.end())
+        last = static_cast<int>(i);
     }
     json params{{"node", seq->id}, {"first", first}, {"last", last}, {"depth", 1}};
     if (!step.apply(c.rolling ? "rolling_update" : "fuse", params)) {
@@ -311,7 +342,8 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
   next.next = static_cast<size_t>(c.last) + 1;
   Taken t;
   if (step.schedule.program != s.schedule.program) {
-    Expected<ProgramContextPtr> program = program_context(step.schedule.program, options_.isl_quota);
+    Expected<ProgramContextPtr> program =
+        program_context(step.schedule.program, options_.isl_quota);
     if (!program) {
       t = step.failed();
       t.node = NodeState::Unknown;
@@ -327,7 +359,8 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
   return t;
 }
 
-// What is left of each statement's band becomes its tile; temporaries of the kernel move as near as they may.
+// What is left of each statement's band becomes its tile; temporaries of the kernel move as near as
+// they may.
 Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
   const ProgramContext& p = *s.program;
   Stepper step(s.schedule, p.deps);
@@ -338,7 +371,8 @@ Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
     if (!band) continue;
     bool serial = true;
     for (const poly::BandMember& m : band->members) serial &= m.step == 1;
-    if (serial && !step.apply("map", {{"node", band->id}, {"member", "*"}, {"mapping", "tile"}})) return step.failed();
+    if (serial && !step.apply("map", {{"node", band->id}, {"member", "*"}, {"mapping", "tile"}}))
+      return step.failed();
   }
   std::string where;
   bool scratch = false;
@@ -351,11 +385,13 @@ Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
     bool local = true;
     for (const poly::Statement& r : step.schedule.program->statements)
       for (const poly::Access& a : r.reads)
-        if (a.tensor == tensor && std::find(stmts.begin(), stmts.end(), r.name) == stmts.end()) local = false;
+        if (a.tensor == tensor && std::find(stmts.begin(), stmts.end(), r.name) == stmts.end())
+          local = false;
     if (!local) continue;
     if (step.attempt("set_scope", {{"tensor", tensor}, {"scope", "register"}})) {
       where += (where.empty() ? "" : ", ") + tensor + " in registers";
-    } else if (!c.far && fits_scratch(s, tensor) && step.attempt("set_scope", {{"tensor", tensor}, {"scope", "shared"}})) {
+    } else if (!c.far && fits_scratch(s, tensor) &&
+               step.attempt("set_scope", {{"tensor", tensor}, {"scope", "shared"}})) {
       where += (where.empty() ? "" : ", ") + tensor + " in scratch";
       scratch = true;
     }

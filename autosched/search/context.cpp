@@ -7,7 +7,8 @@
 namespace nautilus::sched {
 namespace {
 
-double distinct_bytes(const poly::Program& p, const StmtModel& m, const poly::Access& a, const poly::Sizes& sizes) {
+double distinct_bytes(const poly::Program& p, const StmtModel& m, const poly::Access& a,
+                      const poly::Sizes& sizes) {
   const poly::Tensor* t = p.tensor(a.tensor);
   if (!t || m.empty() || !a.gathers.empty()) return 0;
   isl::set e = poly::substitute_params(a.map, sizes).intersect_domain(m.domain).range();
@@ -47,8 +48,8 @@ SearchState start_state(ProgramContextPtr p) {
   return s;
 }
 
-// Bytes that statements first..last must exchange with memory however they are ordered inside one kernel, and
-// products and exponentials at the machine's peak.
+// Bytes that statements first..last must exchange with memory however they are ordered inside one
+// kernel, and products and exponentials at the machine's peak.
 double Actions::kernel_bound(const ProgramContext& p, int first, int last) const {
   const std::vector<poly::Statement>& st = p.program->statements;
   double cache = machine_.levels.size() > 1 ? machine_.levels[1].capacity.value / 2 : 0;
@@ -58,7 +59,8 @@ double Actions::kernel_bound(const ProgramContext& p, int first, int last) const
     for (auto& [tensor, bytes] : p.reads[i]) in[tensor] = std::max(in[tensor], bytes);
     out[st[i].write.tensor] = std::max(out[st[i].write.tensor], p.written[i]);
     if (p.work[i].matrix_flops > 0)
-      matrix += p.work[i].matrix_flops / std::max(machine_.matrix_rate(p.work[i].matrix_type), machine_.fma.value);
+      matrix += p.work[i].matrix_flops /
+                std::max(machine_.matrix_rate(p.work[i].matrix_type), machine_.fma.value);
     special += p.work[i].special / machine_.special.value;
   }
   double bytes = 0;
@@ -75,13 +77,14 @@ double Actions::kernel_bound(const ProgramContext& p, int first, int last) const
         if ((i < first || i > last) && p.reads[i].contains(tensor)) leaves = true;
     if (leaves) bytes += b;
   }
-  return std::max({bytes / machine_.levels.front().bandwidth.value, matrix, special}) + machine_.launch_latency.value;
+  return std::max({bytes / machine_.levels.front().bandwidth.value, matrix, special}) +
+         machine_.launch_latency.value;
 }
 
-// Blocks along an axis that an operand does not depend on load the same elements again: (block, element) pairs at
-// the largest tiles pass the level behind the scratch.
-double Actions::grid_bound(const ProgramContext& p, int first, int last, const std::vector<int>& grid,
-                           const std::vector<int>& tiled) const {
+// Blocks along an axis that an operand does not depend on load the same elements again: (block,
+// element) pairs at the largest tiles pass the level behind the scratch.
+double Actions::grid_bound(const ProgramContext& p, int first, int last,
+                           const std::vector<int>& grid, const std::vector<int>& tiled) const {
   const MemoryLevel* l2 = machine_.kind == "gpu" ? machine_.level("l2") : nullptr;
   if (!l2) return 0;
   TileCounter& counter = counters_[p.program.get()];
@@ -106,8 +109,10 @@ double Actions::grid_bound(const ProgramContext& p, int first, int last, const s
       std::vector<bool> used(m.lo.size(), false);
       for (size_t d = 0; d < a.index.size(); ++d) {
         int dim = a.gathered[d] ? -1 : a.index[d].single_dim();
-        if (dim < 0 || used[dim]) plain = false;
-        else used[dim] = true, coordinate(dim, 1);
+        if (dim < 0 || used[dim])
+          plain = false;
+        else
+          used[dim] = true, coordinate(dim, 1);
       }
       if (!plain) continue;
       for (int axis : grid)
@@ -122,7 +127,8 @@ double Actions::grid_bound(const ProgramContext& p, int first, int last, const s
   return sum / l2->bandwidth.value;
 }
 
-// Whether one block's part of a temporary of the kernel in hand fits the scratch, at the smallest tiles (8 rows).
+// Whether one block's part of a temporary of the kernel in hand fits the scratch, at the smallest
+// tiles (8 rows).
 bool Actions::fits_scratch(const SearchState& s, const std::string& tensor) const {
   const ProgramContext& p = *s.program;
   const std::vector<poly::Statement>& st = p.program->statements;
@@ -139,8 +145,8 @@ bool Actions::fits_scratch(const SearchState& s, const std::string& tensor) cons
   return true;
 }
 
-// A temporary handed from one phase of a block to a later one lies in scratch or in memory; where it does not fit
-// the scratch it is written to the level behind it and read again.
+// A temporary handed from one phase of a block to a later one lies in scratch or in memory; where
+// it does not fit the scratch it is written to the level behind it and read again.
 double Actions::crossing_bound(const SearchState& s, size_t boundary) const {
   if (machine_.kind != "gpu" || boundary == 0 || boundary >= s.kernel.size()) return 0;
   const ProgramContext& p = *s.program;

@@ -31,16 +31,26 @@ constexpr size_t kChoices = 600;
 
 }  // namespace
 
-Engine::Engine(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops, const EventSink& sink)
-    : options_(options), ops_(ops), sink_(sink), program_(std::move(program)), actions_(options_),
-      frontier_(options.strategy, options.beam, options.seed), rng_(options.seed) {}
+Engine::Engine(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops,
+               const EventSink& sink)
+    : options_(options),
+      ops_(ops),
+      sink_(sink),
+      program_(std::move(program)),
+      actions_(options_),
+      frontier_(options.strategy, options.beam, options.seed),
+      rng_(options.seed) {}
 
 bool Engine::stop() {
   if (stop_reason_) return true;
-  if (options_.stop && options_.stop->load(std::memory_order_relaxed)) stop_reason_ = StopReason::Interrupted;
-  else if (options_.seconds > 0 && elapsed() >= options_.seconds) stop_reason_ = StopReason::TimeBudget;
-  else if (options_.max_nodes > 0 && static_cast<int>(result_.nodes.size()) >= options_.max_nodes) stop_reason_ = StopReason::NodeBudget;
-  else if (options_.max_plans > 0 && result_.plans_costed >= options_.max_plans) stop_reason_ = StopReason::PlanBudget;
+  if (options_.stop && options_.stop->load(std::memory_order_relaxed))
+    stop_reason_ = StopReason::Interrupted;
+  else if (options_.seconds > 0 && elapsed() >= options_.seconds)
+    stop_reason_ = StopReason::TimeBudget;
+  else if (options_.max_nodes > 0 && static_cast<int>(result_.nodes.size()) >= options_.max_nodes)
+    stop_reason_ = StopReason::NodeBudget;
+  else if (options_.max_plans > 0 && result_.plans_costed >= options_.max_plans)
+    stop_reason_ = StopReason::PlanBudget;
   return stop_reason_.has_value();
 }
 
@@ -57,7 +67,8 @@ int Engine::add_node(int parent, const std::string& decision, double bound) {
 
 void Engine::changed(int id, SearchEvent::Kind kind) {
   if (!sink_) return;
-  sink_({kind, id < 0 ? nullptr : &result_.nodes[id], result_.plans_costed, result_.structures_verified, elapsed()});
+  sink_({kind, id < 0 ? nullptr : &result_.nodes[id], result_.plans_costed,
+         result_.structures_verified, elapsed()});
 }
 
 // With K structures in hand, what cannot become one of the K best is cut.
@@ -81,8 +92,10 @@ void Engine::expand(int node, const SearchState& state, const Pending& from) {
     // A bound never falls on the way down.
     c.bound = std::max(c.bound, result_.nodes[node].lower_bound);
     int id = add_node(node, c.decision, c.bound);
-    frontier_.push({id, std::move(c), shared, from.depth + 1, 2 * static_cast<int64_t>(id), from.departures + rank++});
-    if (options_.max_nodes > 0 && static_cast<int>(result_.nodes.size()) >= options_.max_nodes) return;
+    frontier_.push({id, std::move(c), shared, from.depth + 1, 2 * static_cast<int64_t>(id),
+                    from.departures + rank++});
+    if (options_.max_nodes > 0 && static_cast<int>(result_.nodes.size()) >= options_.max_nodes)
+      return;
   }
 }
 
@@ -99,8 +112,9 @@ void Engine::process(const Pending& p) {
   if (p.candidate.bound >= limit) {
     SearchNode& n = result_.nodes[p.node];
     n.state = NodeState::Bounded;
-    n.reason = "every plan below takes at least " + time_text(p.candidate.bound) + "; " + std::to_string(options_.top) +
-               (options_.top == 1 ? " plan is" : " plans are") + " known with at most " + time_text(limit);
+    n.reason = "every plan below takes at least " + time_text(p.candidate.bound) + "; " +
+               std::to_string(options_.top) + (options_.top == 1 ? " plan is" : " plans are") +
+               " known with at most " + time_text(limit);
     changed(p.node);
     return;
   }
@@ -117,7 +131,8 @@ void Engine::process(const Pending& p) {
   }
   n.state = NodeState::Expanded;
   const SearchState& s = *t.state;
-  uint64_t key = mix(mix(poly::canonical_hash(s.schedule, true), static_cast<uint64_t>(s.last + 1)), s.next + 1000 * s.kernel.size());
+  uint64_t key = mix(mix(poly::canonical_hash(s.schedule, true), static_cast<uint64_t>(s.last + 1)),
+                     s.next + 1000 * s.kernel.size());
   auto [it, fresh] = seen_.emplace(key, p.node);
   if (!fresh) {
     n.state = NodeState::Duplicate;
@@ -152,7 +167,8 @@ void Engine::evaluate(int node, const SearchState& state) {
   ++result_.structures_verified;
   if (!v.ok) {
     bool illegal = v.verdict.kind == poly::VerdictKind::Illegal;
-    return fail(illegal ? NodeState::Illegal : NodeState::Unknown, "the independent verifier refuses it: " + v.verdict.why);
+    return fail(illegal ? NodeState::Illegal : NodeState::Unknown,
+                "the independent verifier refuses it: " + v.verdict.why);
   }
   Expected<StructureOps> ops = ops_.structure_ops(state.schedule);
   if (!ops) return fail(NodeState::Failed, ops.error().text());
@@ -164,14 +180,18 @@ void Engine::evaluate(int node, const SearchState& state) {
     std::vector<std::vector<KernelChoice>> choices;
     std::vector<const KernelChoice*> best;
     for (size_t k = 0; k < model->kernels.size(); ++k)
-      choices.push_back(kernel_choices(*model, static_cast<int>(k), state.program->axes, *ops, evaluator, rng_, kChoices, [&] {
-        return options_.seconds > 0 && elapsed() >= options_.seconds && result_.first_plan_seconds > 0;
-      }));
+      choices.push_back(kernel_choices(
+          *model, static_cast<int>(k), state.program->axes, *ops, evaluator, rng_, kChoices, [&] {
+            return options_.seconds > 0 && elapsed() >= options_.seconds &&
+                   result_.first_plan_seconds > 0;
+          }));
     for (const std::vector<KernelChoice>& list : choices)
-      best.push_back(&*std::min_element(list.begin(), list.end(), [](const KernelChoice& a, const KernelChoice& b) {
-        return std::tuple(!a.fits, a.seconds) < std::tuple(!b.fits, b.seconds);
-      }));
-    // The best of each kernel together; then every other choice of one kernel beside the best of the others.
+      best.push_back(&*std::min_element(
+          list.begin(), list.end(), [](const KernelChoice& a, const KernelChoice& b) {
+            return std::tuple(!a.fits, a.seconds) < std::tuple(!b.fits, b.seconds);
+          }));
+    // The best of each kernel together; then every other choice of one kernel beside the best of
+    // the others.
     record_plan(node, best, *ops, evaluator);
     for (size_t k = 0; k < choices.size(); ++k)
       for (const KernelChoice& c : choices[k]) {
@@ -188,7 +208,8 @@ void Engine::evaluate(int node, const SearchState& state) {
   }
 }
 
-void Engine::record_plan(int parent, const std::vector<const KernelChoice*>& choice, const StructureOps& ops, Evaluator& evaluator) {
+void Engine::record_plan(int parent, const std::vector<const KernelChoice*>& choice,
+                         const StructureOps& ops, Evaluator& evaluator) {
   Knobs knobs;
   std::vector<ResourceProfile> parts;
   for (const KernelChoice* c : choice) {
@@ -241,10 +262,12 @@ static std::vector<int> pareto_front(std::vector<std::tuple<double, double, doub
   return out;
 }
 
-// A structure is verified once for all its tile sizes; what is handed out is verified again at the sizes it has.
+// A structure is verified once for all its tile sizes; what is handed out is verified again at the
+// sizes it has.
 bool Engine::holds_at_its_sizes(int node) {
   const Expected<Plan> plan = plan_of(program_, result_, node);
-  const poly::Verification v = plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
+  const poly::Verification v =
+      plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
   if (v.ok) return true;
   result_.nodes[node].state = NodeState::Failed;
   result_.nodes[node].reason = plan ? "at its tile sizes: " + v.verdict.why : plan.error().text();
@@ -255,7 +278,8 @@ void Engine::finish() {
   for (Pending& p : frontier_.drain()) {
     SearchNode& n = result_.nodes[p.node];
     n.state = NodeState::Budget;
-    n.reason = "not tried: " + std::string(stop_reason_name(stop_reason_.value_or(StopReason::Exhausted)));
+    n.reason =
+        "not tried: " + std::string(stop_reason_name(stop_reason_.value_or(StopReason::Exhausted)));
   }
   for (auto& [seconds, structure] : best_) {
     if (static_cast<int>(result_.best.size()) >= std::max(1, options_.top)) break;
@@ -289,7 +313,8 @@ Expected<SearchResult> Engine::run() {
     std::optional<Pending> p = frontier_.pop(cut);
     for (const Pending& c : cut) {
       result_.nodes[c.node].state = NodeState::Dominated;
-      result_.nodes[c.node].reason = "outside the beam of " + std::to_string(options_.beam) + ": bound " + time_text(c.candidate.bound);
+      result_.nodes[c.node].reason = "outside the beam of " + std::to_string(options_.beam) +
+                                     ": bound " + time_text(c.candidate.bound);
       changed(c.node);
     }
     if (!p) break;
@@ -303,14 +328,17 @@ Expected<SearchResult> Engine::run() {
   return std::move(result_);
 }
 
-Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops, const EventSink& sink) {
+Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options,
+                              OpsProvider& ops, const EventSink& sink) {
   try {
     if (options.machine.levels.empty())
       return Refusal{"search", "", "the options name no machine", "load one with find_machine"};
     if (!options.sizes.empty()) {
       poly::Sizes known;
       for (auto& [name, value] : options.sizes)
-        if (std::find(program->params.begin(), program->params.end(), name) != program->params.end()) known[name] = value;
+        if (std::find(program->params.begin(), program->params.end(), name) !=
+            program->params.end())
+          known[name] = value;
       Expected<poly::Program> bound = poly::bind_sizes(*program, known);
       if (!bound) return bound.error();
       program = std::make_shared<const poly::Program>(*std::move(bound));

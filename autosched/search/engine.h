@@ -1,4 +1,5 @@
-// The search itself: a frontier of decisions not yet taken, structures verified and costed, nodes recorded.
+// The search itself: a frontier of decisions not yet taken, structures verified and costed, nodes
+// recorded.
 #pragma once
 
 #include <chrono>
@@ -19,14 +20,15 @@ struct Pending {
   Candidate candidate;
   std::shared_ptr<const SearchState> from;
   int depth = 0;
-  int64_t order = 0;  // among equals: in the order in which decisions are listed
-  int departures = 0; // how far the path left the first choices (most fused, all tiled)
+  int64_t order = 0;   // among equals: in the order in which decisions are listed
+  int departures = 0;  // how far the path left the first choices (most fused, all tiled)
 };
 
 // Which decision is taken next.
 class Frontier {
  public:
-  Frontier(Strategy strategy, int beam, uint64_t seed) : strategy_(strategy), beam_(beam), rng_(seed) {}
+  Frontier(Strategy strategy, int beam, uint64_t seed)
+      : strategy_(strategy), beam_(beam), rng_(seed) {}
   void push(Pending p);
   std::optional<Pending> pop(std::vector<Pending>& cut);  // `cut`: what a beam leaves behind
   bool empty() const { return open_.empty() && next_.empty(); }
@@ -51,23 +53,25 @@ class Frontier {
 
 class Engine {
  public:
-  Engine(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops, const EventSink& sink);
+  Engine(poly::ProgramPtr program, const SearchOptions& options, OpsProvider& ops,
+         const EventSink& sink);
   Expected<SearchResult> run();
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool stop();                                     // sets stop_reason_ at the first budget that ran out
+  bool stop();  // sets stop_reason_ at the first budget that ran out
   int add_node(int parent, const std::string& decision, double bound);
   void changed(int id, SearchEvent::Kind kind = SearchEvent::Kind::Changed);
   void expand(int node, const SearchState& state, const Pending& from);
   void process(const Pending& p);
   void follow_up(const Pending& p, Taken& t);
   void evaluate(int node, const SearchState& state);
-  void record_plan(int parent, const std::vector<const KernelChoice*>& choice, const StructureOps& ops, Evaluator& evaluator);
+  void record_plan(int parent, const std::vector<const KernelChoice*>& choice,
+                   const StructureOps& ops, Evaluator& evaluator);
   Evaluator& evaluator_for(const SearchState& state);
-  double threshold() const;                        // bounds at or above it are cut
+  double threshold() const;  // bounds at or above it are cut
   void finish();
-  bool holds_at_its_sizes(int node);               // the verifier on the plan as it would run
+  bool holds_at_its_sizes(int node);  // the verifier on the plan as it would run
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   SearchOptions options_;
@@ -86,13 +90,13 @@ class Engine {
     double seconds;
     int node, structure;
   };
-  std::map<int, Best> best_of_structure_;          // by structure node
-  std::set<std::pair<double, int>> best_;          // (seconds, structure node)
+  std::map<int, Best> best_of_structure_;  // by structure node
+  std::set<std::pair<double, int>> best_;  // (seconds, structure node)
   struct Footing {
     int node;
     double seconds, shared, registers;
   };
-  std::vector<Footing> footing_;                   // complete plans, for the Pareto front
+  std::vector<Footing> footing_;  // complete plans, for the Pareto front
   double last_progress_ = 0;
 };
 

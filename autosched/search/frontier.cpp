@@ -5,11 +5,13 @@
 
 namespace nautilus::sched {
 
-// Best first: by bound, made worse by a tenth for every step away from the first choices, so that bounds that say
-// little do not send the search through every variant of one bad beginning. Cutting uses the bound itself.
+// Best first: by bound, made worse by a tenth for every step away from the first choices, so that
+// bounds that say little do not send the search through every variant of one bad beginning. Cutting
+// uses the bound itself.
 void Frontier::push(Pending p) {
   Key key{p.candidate.bound * (1 + 0.1 * p.departures), p.depth, p.order};
-  if (strategy_ == Strategy::Exhaustive) key = {0, p.depth, p.order};  // depth first, in the order of the decisions
+  if (strategy_ == Strategy::Exhaustive)
+    key = {0, p.depth, p.order};  // depth first, in the order of the decisions
   (strategy_ == Strategy::Beam ? next_ : open_).emplace(key, std::move(p));
 }
 
@@ -25,12 +27,14 @@ std::optional<Pending> Frontier::pop(std::vector<Pending>& cut) {
   }
   if (open_.empty()) return std::nullopt;
   auto it = open_.begin();
-  // Every other time the deepest one is taken (the best of them), so that complete plans come early and cut.
+  // Every other time the deepest one is taken (the best of them), so that complete plans come early
+  // and cut.
   if (strategy_ == Strategy::BestFirst && ++popped_ % 2 == 0)
     it = std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
       return std::tuple(-a.second.depth, a.first) < std::tuple(-b.second.depth, b.first);
     });
-  if (strategy_ == Strategy::Random) std::advance(it, static_cast<std::ptrdiff_t>(rng_() % open_.size()));
+  if (strategy_ == Strategy::Random)
+    std::advance(it, static_cast<std::ptrdiff_t>(rng_() % open_.size()));
   Pending p = std::move(it->second);
   open_.erase(it);
   return p;

@@ -30,14 +30,16 @@ std::vector<int64_t> tile_values(int64_t extent, int64_t structural) {
   int64_t whole = 1;
   while (whole < extent) whole *= 2;
   if (structural >= extent) return {std::max(whole, structural)};
-  for (int64_t t = std::min<int64_t>(8, whole); t <= std::min(whole, kLargestTile); t *= 2) out.insert(t);
+  for (int64_t t = std::min<int64_t>(8, whole); t <= std::min(whole, kLargestTile); t *= 2)
+    out.insert(t);
   if (structural > kLargestTile) out.insert(structural);
   return {out.begin(), out.end()};
 }
 
 }  // namespace
 
-std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel, const ProgramAxes& axes, const StructureOps& ops,
+std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel,
+                                         const ProgramAxes& axes, const StructureOps& ops,
                                          Evaluator& evaluator, std::mt19937_64& rng, size_t limit,
                                          const std::function<bool()>& out_of_time) {
   StructureModel m = only_kernel(whole, kernel);
@@ -67,8 +69,10 @@ std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel
   };
   std::vector<Knob> knobs;
   for (auto& [axis, where] : loops)
-    knobs.push_back({prefix + "tile." + axes.names[axis], axis, tile_values(axes.extents[axis], structural[axis])});
-  if (evaluator.machine().kind == "gpu" && serial) knobs.push_back({prefix + "stages", -1, {1, 2, 3}});
+    knobs.push_back({prefix + "tile." + axes.names[axis], axis,
+                     tile_values(axes.extents[axis], structural[axis])});
+  if (evaluator.machine().kind == "gpu" && serial)
+    knobs.push_back({prefix + "stages", -1, {1, 2, 3}});
 
   std::vector<KernelChoice> out;
   std::set<std::vector<size_t>> seen;

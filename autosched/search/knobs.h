@@ -14,9 +14,11 @@ struct KernelChoice {
   double seconds = 0;
   bool fits = true;
 };
-// Powers of two from 8 (or less for short axes) to 256, for every tiled axis of the kernel, and stages. All
-// combinations, or `limit` of them: random ones and a descent along single knobs from the best.
-std::vector<KernelChoice> kernel_choices(const StructureModel& m, int kernel, const ProgramAxes& axes, const StructureOps& ops,
+// Powers of two from 8 (or less for short axes) to 256, for every tiled axis of the kernel, and
+// stages. All combinations, or `limit` of them: random ones and a descent along single knobs from
+// the best.
+std::vector<KernelChoice> kernel_choices(const StructureModel& m, int kernel,
+                                         const ProgramAxes& axes, const StructureOps& ops,
                                          Evaluator& evaluator, std::mt19937_64& rng, size_t limit,
                                          const std::function<bool()>& out_of_time);
 

@@ -1,5 +1,5 @@
-// Decisions that change the program before kernels are formed: producers computed again where they are used, and
-// reduced axes cut into parts that run in parallel.
+// Decisions that change the program before kernels are formed: producers computed again where they
+// are used, and reduced axes cut into parts that run in parallel.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -30,7 +30,8 @@ void Actions::recompute_candidates(const SearchState& s, std::vector<Candidate>&
     std::vector<std::string> readers;
     for (const poly::Statement& r : st)
       for (const poly::Access& a : r.reads)
-        if (a.tensor == t->name && (readers.empty() || readers.back() != r.name)) readers.push_back(r.name);
+        if (a.tensor == t->name && (readers.empty() || readers.back() != r.name))
+          readers.push_back(r.name);
     if (readers.size() < 2) continue;
     Candidate c;
     c.kind = Candidate::Kind::Recompute;
@@ -48,12 +49,14 @@ Taken Actions::take_recompute(const SearchState& s, const Candidate& c) const {
   for (const poly::Statement& r : p.program->statements) {
     bool reads = false;
     for (const poly::Access& a : r.reads) reads |= a.tensor == producer.write.tensor;
-    if (reads && !step.apply("recompute", {{"stmt", producer.name}, {"into", r.name}})) return step.failed();
+    if (reads && !step.apply("recompute", {{"stmt", producer.name}, {"into", r.name}}))
+      return step.failed();
   }
   return changed_program(s, step, c.first - 1, s.split);
 }
 
-// Where the parallel axes of a reduction give fewer blocks than there are units, its reduced axis may be cut.
+// Where the parallel axes of a reduction give fewer blocks than there are units, its reduced axis
+// may be cut.
 void Actions::split_candidates(const SearchState& s, std::vector<Candidate>& out) const {
   const ProgramContext& p = *s.program;
   std::vector<int> tried;
@@ -66,14 +69,16 @@ void Actions::split_candidates(const SearchState& s, std::vector<Candidate>& out
       if (!m.reduced[k]) parallel.push_back(static_cast<double>(m.extent(static_cast<int>(k))));
     std::sort(parallel.rbegin(), parallel.rend());
     double blocks = 1;
-    for (size_t k = 0; k < parallel.size(); ++k) blocks *= k < 2 ? std::max(1.0, parallel[k] / 64) : parallel[k];
+    for (size_t k = 0; k < parallel.size(); ++k)
+      blocks *= k < 2 ? std::max(1.0, parallel[k] / 64) : parallel[k];
     for (size_t k = 0; k < m.lo.size(); ++k) {
       int axis = p.axes.axis(st.name, static_cast<int>(k));
       if (!m.reduced[k] || std::find(tried.begin(), tried.end(), axis) != tried.end()) continue;
       if (blocks >= machine_.units) continue;
       tried.push_back(axis);
       int found = 0;
-      for (int64_t parts = 2; parts * 64 <= m.extent(static_cast<int>(k)) && found < 2; parts *= 2) {
+      for (int64_t parts = 2; parts * 64 <= m.extent(static_cast<int>(k)) && found < 2;
+           parts *= 2) {
         if (blocks * static_cast<double>(parts) < machine_.units) continue;
         ++found;
         Candidate c;
@@ -81,7 +86,8 @@ void Actions::split_candidates(const SearchState& s, std::vector<Candidate>& out
         c.axis = axis;
         c.parts = parts;
         c.bound = bound(s);
-        c.decision = "cut " + p.axes.names[axis] + " into " + std::to_string(parts) + " parts that run in parallel";
+        c.decision = "cut " + p.axes.names[axis] + " into " + std::to_string(parts) +
+                     " parts that run in parallel";
         out.push_back(c);
       }
     }
@@ -94,15 +100,18 @@ Taken Actions::take_split(const SearchState& s, const Candidate& c) const {
   std::string name;
   for (const poly::Statement& st : p.program->statements) {
     int dim = st.reduction ? p.axes.dim(st.name, c.axis) : -1;
-    if (dim >= 0 && p.facts->stmts.at(st.name).reduced[dim] && name.empty()) name = poly::dim_names(st.domain)[dim];
+    if (dim >= 0 && p.facts->stmts.at(st.name).reduced[dim] && name.empty())
+      name = poly::dim_names(st.domain)[dim];
   }
-  nlohmann::json params{{"node", s.schedule.root->id}, {"axis", name}, {"parts", c.parts}, {"multiple", 64}};
+  nlohmann::json params{
+      {"node", s.schedule.root->id}, {"axis", name}, {"parts", c.parts}, {"multiple", 64}};
   if (!step.apply("split_k", params)) return step.failed();
   return changed_program(s, step, s.recomputed, true);
 }
 
 // The state after the program itself was changed: nothing is decided about its kernels yet.
-Taken Actions::changed_program(const SearchState& s, const Stepper& step, int recomputed, bool split) const {
+Taken Actions::changed_program(const SearchState& s, const Stepper& step, int recomputed,
+                               bool split) const {
   Taken t = step.failed();
   Expected<ProgramContextPtr> program = program_context(step.schedule.program, options_.isl_quota);
   if (!program) {

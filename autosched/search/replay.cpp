@@ -7,8 +7,10 @@
 namespace nautilus::sched {
 namespace {
 
-// The knob for an axis of the kernel that a statement belongs to: kernels are named by their last tensor.
-std::optional<int64_t> tile_knob(const poly::Program& p, const std::string& stmt, const std::string& axis, const Knobs& knobs) {
+// The knob for an axis of the kernel that a statement belongs to: kernels are named by their last
+// tensor.
+std::optional<int64_t> tile_knob(const poly::Program& p, const std::string& stmt,
+                                 const std::string& axis, const Knobs& knobs) {
   auto plain = knobs.find("tile." + axis);
   if (plain != knobs.end()) return plain->second;
   bool reached = false;
@@ -26,7 +28,8 @@ std::optional<int64_t> tile_knob(const poly::Program& p, const std::string& stmt
 }
 
 // Sizes of a tile step as the knobs have them.
-nlohmann::json sized(const poly::Schedule& s, const ProgramContext& context, const nlohmann::json& params, const Knobs& knobs) {
+nlohmann::json sized(const poly::Schedule& s, const ProgramContext& context,
+                     const nlohmann::json& params, const Knobs& knobs) {
   nlohmann::json out = params;
   if (!params.contains("sizes") || !params["sizes"].is_array()) return out;
   const poly::Node* band = poly::find(s, params.value("node", -1));
@@ -36,7 +39,8 @@ nlohmann::json sized(const poly::Schedule& s, const ProgramContext& context, con
     if (out["sizes"][k].get<int64_t>() <= 1) continue;
     int axis = member_axis(context, band->members[k], stmt);
     if (axis < 0) continue;
-    if (auto v = tile_knob(*context.program, stmt, context.axes.names[axis], knobs)) out["sizes"][k] = *v;
+    if (auto v = tile_knob(*context.program, stmt, context.axes.names[axis], knobs))
+      out["sizes"][k] = *v;
   }
   return out;
 }
@@ -44,7 +48,9 @@ nlohmann::json sized(const poly::Schedule& s, const ProgramContext& context, con
 }  // namespace
 
 Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node) {
-  auto refuse = [&](const std::string& why) { return Refusal{"replay node " + std::to_string(node), "", why, ""}; };
+  auto refuse = [&](const std::string& why) {
+    return Refusal{"replay node " + std::to_string(node), "", why, ""};
+  };
   if (node < 0 || node >= static_cast<int>(r.nodes.size())) return refuse("there is no such node");
   std::vector<const SearchNode*> path;
   for (int id = node; id >= 0; id = r.nodes[id].parent) path.push_back(&r.nodes[id]);
@@ -54,14 +60,17 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
   plan.schedule = poly::initial_schedule(program);
   std::optional<ProgramContext> context;
   for (const SearchNode* n : path) {
-    bool dead = n->state == NodeState::Illegal || n->state == NodeState::Unknown || n->state == NodeState::Failed;
-    if (dead && !n->steps.empty() && n->seconds == 0 && n->id == node && n->state != NodeState::Failed)
+    bool dead = n->state == NodeState::Illegal || n->state == NodeState::Unknown ||
+                n->state == NodeState::Failed;
+    if (dead && !n->steps.empty() && n->seconds == 0 && n->id == node &&
+        n->state != NodeState::Failed)
       return refuse("its last step was refused: " + n->reason);
     for (const poly::TransformStep& step : n->steps) {
       if (!context || context->program != plan.schedule.program) {
         Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(plan.schedule.program);
         if (!facts) return facts.error();
-        context = ProgramContext{plan.schedule.program, *facts, program_axes(**facts), {}, {}, {}, {}};
+        context =
+            ProgramContext{plan.schedule.program, *facts, program_axes(**facts), {}, {}, {}, {}};
       }
       nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
       if (params.is_discarded()) return refuse("step " + step.name + " has damaged parameters");

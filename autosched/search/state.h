@@ -1,15 +1,16 @@
 // A state of the search: a schedule and what has been decided so far, in canonical order:
-// producers that are recomputed where they are used; kernels from the outputs back; for each its grid and tiled axes; then, statement by statement, the serial tile
-// loops inside the block (phases), and last what becomes a tile and where temporaries live.
+// producers that are recomputed where they are used; kernels from the outputs back; for each its
+// grid and tiled axes; then, statement by statement, the serial tile loops inside the block
+// (phases), and last what becomes a tile and where temporaries live.
 #pragma once
 
 #include <memory>
 #include <optional>
 
+#include <nlohmann/json.hpp>
 #include "autosched/axes.h"
 #include "autosched/cost/counts.h"
 #include "autosched/search.h"
-#include <nlohmann/json.hpp>
 
 namespace nautilus::sched {
 
@@ -19,7 +20,7 @@ struct ProgramContext {
   std::shared_ptr<const ProgramFacts> facts;
   ProgramAxes axes;
   poly::DependenceSet deps;
-  std::vector<StatementWork> work;                  // by statement
+  std::vector<StatementWork> work;                   // by statement
   std::vector<std::map<std::string, double>> reads;  // by statement: distinct bytes of each tensor
   std::vector<double> written;                       // by statement: distinct bytes
 };
@@ -27,30 +28,31 @@ using ProgramContextPtr = std::shared_ptr<const ProgramContext>;
 Expected<ProgramContextPtr> program_context(poly::ProgramPtr p, unsigned long quota);
 
 struct SearchState {
-  poly::Schedule schedule;        // first: holds the context
+  poly::Schedule schedule;  // first: holds the context
   ProgramContextPtr program;
-  int last = -1;                  // statements 0..last (in program order) are in no kernel yet
+  int last = -1;                    // statements 0..last (in program order) are in no kernel yet
   std::vector<std::string> kernel;  // statements of the kernel in hand, in order; empty: none
-  std::vector<int> grid, tiled;   // its program axes
-  int recomputed = -1;            // producers up to here were decided on: recompute or keep
-  bool split = false;             // a reduced axis was cut into parts
-  size_t next = 0;                // first statement of it that is in no phase yet
-  double closed_bound = 0;        // of the kernels that are done
-  double kernel_bound = 0;        // of the one in hand
+  std::vector<int> grid, tiled;     // its program axes
+  int recomputed = -1;              // producers up to here were decided on: recompute or keep
+  bool split = false;               // a reduced axis was cut into parts
+  size_t next = 0;                  // first statement of it that is in no phase yet
+  double closed_bound = 0;          // of the kernels that are done
+  double kernel_bound = 0;          // of the one in hand
   bool complete() const { return last < 0 && kernel.empty(); }
 };
 
 // One decision that may be taken in a state.
 struct Candidate {
   enum class Kind : uint8_t { Recompute, Split, Kernel, Loop, Finish } kind = Kind::Kernel;
-  int first = 0, last = 0;        // Kernel: statements; Loop: positions in the kernel; Recompute: the producer
-  std::vector<int> grid, tiled;   // Kernel
-  int axis = -1;                  // Loop: shared serial tile loop; -1: the statement by itself
-  bool rolling = false;           // Loop: repair what a plain fusion breaks
-  int64_t parts = 0;              // Split: of the reduced axis
-  bool far = false;               // Finish: what is no register tile goes to memory, not to scratch
-  std::string decision;           // in words
-  double bound = 0;               // admissible, of every plan below
+  int first = 0,
+      last = 0;  // Kernel: statements; Loop: positions in the kernel; Recompute: the producer
+  std::vector<int> grid, tiled;  // Kernel
+  int axis = -1;                 // Loop: shared serial tile loop; -1: the statement by itself
+  bool rolling = false;          // Loop: repair what a plain fusion breaks
+  int64_t parts = 0;             // Split: of the reduced axis
+  bool far = false;              // Finish: what is no register tile goes to memory, not to scratch
+  std::string decision;          // in words
+  double bound = 0;              // admissible, of every plan below
 };
 
 // What taking a decision gave.
@@ -58,15 +60,16 @@ struct Taken {
   std::optional<SearchState> state;
   std::vector<poly::TransformStep> steps;  // up to and including the one that failed
   poly::VerdictKind verdict = poly::VerdictKind::Legal;
-  NodeState node = NodeState::Open;        // Illegal, Unknown, Failed when there is no state
+  NodeState node = NodeState::Open;  // Illegal, Unknown, Failed when there is no state
   std::string reason;
-  std::optional<Candidate> also;           // another form of the same decision, to be tried as well
+  std::optional<Candidate> also;  // another form of the same decision, to be tried as well
 };
 
 // Applies registry transforms one after the other; stops at the first that is not accepted.
 class Stepper {
  public:
-  Stepper(poly::Schedule s, const poly::DependenceSet& deps) : schedule(std::move(s)), deps_(deps) {}
+  Stepper(poly::Schedule s, const poly::DependenceSet& deps)
+      : schedule(std::move(s)), deps_(deps) {}
   bool apply(const char* name, const nlohmann::json& params);
   bool attempt(const char* name, const nlohmann::json& params);  // a refusal leaves no trace
   Taken failed() const;
@@ -90,7 +93,8 @@ class Actions {
  private:
   void recompute_candidates(const SearchState& s, std::vector<Candidate>& out) const;
   void split_candidates(const SearchState& s, std::vector<Candidate>& out) const;
-  Taken changed_program(const SearchState& s, const Stepper& step, int recomputed, bool split) const;
+  Taken changed_program(const SearchState& s, const Stepper& step, int recomputed,
+                        bool split) const;
   Taken take_split(const SearchState& s, const Candidate& c) const;
   Taken take_recompute(const SearchState& s, const Candidate& c) const;
   void kernel_candidates(const SearchState& s, std::vector<Candidate>& out) const;
@@ -100,7 +104,8 @@ class Actions {
   Taken take_finish(const SearchState& s, const Candidate& c) const;
   double kernel_bound(const ProgramContext& p, int first, int last) const;
   // With its grid known: what every block must load for itself (GPU).
-  double grid_bound(const ProgramContext& p, int first, int last, const std::vector<int>& grid, const std::vector<int>& tiled) const;
+  double grid_bound(const ProgramContext& p, int first, int last, const std::vector<int>& grid,
+                    const std::vector<int>& tiled) const;
   double crossing_bound(const SearchState& s, size_t boundary) const;
   bool fits_scratch(const SearchState& s, const std::string& tensor) const;
   const SearchOptions& options_;
@@ -110,8 +115,10 @@ class Actions {
 
 // Helpers on trees.
 const poly::Node* root_child_of(const poly::Schedule& s, const std::string& stmt, int* index);
-const poly::Node* innermost_band(const poly::Schedule& s, const std::string& stmt);  // nullptr: none (scalar)
-const poly::Node* kernel_sequence(const poly::Schedule& s, const std::string& stmt);  // the block's sequence, or null
+const poly::Node* innermost_band(const poly::Schedule& s,
+                                 const std::string& stmt);  // nullptr: none (scalar)
+const poly::Node* kernel_sequence(const poly::Schedule& s,
+                                  const std::string& stmt);  // the block's sequence, or null
 int member_axis(const ProgramContext& p, const poly::BandMember& m, const std::string& stmt);
 int64_t default_tile(int64_t extent);
 SearchState start_state(ProgramContextPtr p);

@@ -65,7 +65,8 @@ namespace {
 void descend(const poly::Node* n, const std::string& stmt, std::vector<const poly::Node*>& path) {
   path.push_back(n);
   for (const poly::NodePtr& c : n->children)
-    if (c->kind == poly::NodeKind::Leaf || std::find(c->statements.begin(), c->statements.end(), stmt) != c->statements.end()) {
+    if (c->kind == poly::NodeKind::Leaf ||
+        std::find(c->statements.begin(), c->statements.end(), stmt) != c->statements.end()) {
       descend(c.get(), stmt, path);
       return;
     }

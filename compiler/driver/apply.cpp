@@ -11,9 +11,11 @@ using nlohmann::json;
 
 namespace {
 
-// STEPS.json: [{"transform": "tile", "params": {...}}, ...]; also a plan or an `explain --json` output ("steps").
+// STEPS.json: [{"transform": "tile", "params": {...}}, ...]; also a plan or an `explain --json`
+// output ("steps").
 Expected<std::vector<poly::TransformStep>> read_script(const std::string& path) {
-  Refusal bad{"read script " + path, "", "", "[{\"transform\": \"tile\", \"params\": {\"node\": 3, \"sizes\": [32, 32]}}]"};
+  Refusal bad{"read script " + path, "", "",
+              "[{\"transform\": \"tile\", \"params\": {\"node\": 3, \"sizes\": [32, 32]}}]"};
   std::ifstream file(path);
   if (!file) {
     bad.why = "cannot open it";
@@ -35,7 +37,8 @@ Expected<std::vector<poly::TransformStep>> read_script(const std::string& path) 
       return bad;
     }
     const json params = step.value("params", json::object());
-    out.push_back({step[key].get<std::string>(), params.is_string() ? params.get<std::string>() : params.dump()});
+    out.push_back({step[key].get<std::string>(),
+                   params.is_string() ? params.get<std::string>() : params.dump()});
   }
   return out;
 }
@@ -64,8 +67,13 @@ int apply_script(const Input& in, const std::string& script_path, bool verify) {
     told.verdict = o.verdict;
     if (o.refusal) {
       if (in.json) {
-        print_json({{"steps", steps}, {"error", {{"step", i + 1}, {"asked", o.refusal->asked}, {"where", o.refusal->where},
-                                                 {"why", o.refusal->why}, {"suggest", o.refusal->suggest}}}});
+        print_json({{"steps", steps},
+                    {"error",
+                     {{"step", i + 1},
+                      {"asked", o.refusal->asked},
+                      {"where", o.refusal->where},
+                      {"why", o.refusal->why},
+                      {"suggest", o.refusal->suggest}}}});
         return kBadInput;
       }
       return fail(false, *o.refusal, kBadInput);
@@ -73,11 +81,14 @@ int apply_script(const Input& in, const std::string& script_path, bool verify) {
     if (in.json) {
       steps.push_back(to_json(told));
     } else {
-      std::cout << "\n" << i + 1 << ". " << describe(script[i]) << ": " << poly::verdict_name(o.verdict.kind) << "\n";
+      std::cout << "\n"
+                << i + 1 << ". " << describe(script[i]) << ": "
+                << poly::verdict_name(o.verdict.kind) << "\n";
       if (!o.verdict.why.empty()) std::cout << "   " << o.verdict.why << "\n";
       if (o.verdict.witness) std::cout << "   witness: " << o.verdict.witness->text << "\n";
       for (const poly::Repair& r : o.verdict.repairs) std::cout << to_text(r, "   ");
-      if (!o.accepted() && !o.verdict.suggest.empty()) std::cout << "   try: " << o.verdict.suggest << "\n";
+      if (!o.accepted() && !o.verdict.suggest.empty())
+        std::cout << "   try: " << o.verdict.suggest << "\n";
     }
     if (!o.accepted()) {
       if (in.json) print_json({{"steps", steps}, {"tree", poly::to_text(s)}, {"accepted", false}});
@@ -97,10 +108,17 @@ int apply_script(const Input& in, const std::string& script_path, bool verify) {
     ok = v.ok;
   }
   if (in.json) {
-    print_json({{"steps", steps}, {"tree", poly::to_text(s)}, {"schedule", poly::to_json(s)}, {"accepted", true},
-                {"verified", ok}, {"checked", v.checked}, {"isl", isl_text(poly::to_isl(s))}});
+    print_json({{"steps", steps},
+                {"tree", poly::to_text(s)},
+                {"schedule", poly::to_json(s)},
+                {"accepted", true},
+                {"verified", ok},
+                {"checked", v.checked},
+                {"isl", isl_text(poly::to_isl(s))}});
   } else {
-    std::cout << "\n" << poly::to_text(s) << "verified independently: " << (ok ? "yes" : "NO: " + v.verdict.why) << "\n";
+    std::cout << "\n"
+              << poly::to_text(s)
+              << "verified independently: " << (ok ? "yes" : "NO: " + v.verdict.why) << "\n";
   }
   return ok ? kGood : kNo;
 }
@@ -111,9 +129,17 @@ int list_transforms(bool as_json, const std::string& name) {
     if (!name.empty() && t.name != name) continue;
     json params = json::array();
     for (const poly::ParamInfo& p : t.params)
-      params.push_back({{"name", p.name}, {"help", p.help}, {"optional", p.optional}, {"min", p.min}, {"max", p.max},
+      params.push_back({{"name", p.name},
+                        {"help", p.help},
+                        {"optional", p.optional},
+                        {"min", p.min},
+                        {"max", p.max},
                         {"choices", p.choices}});
-    out.push_back({{"name", t.name}, {"summary", t.summary}, {"doc", t.doc}, {"before", t.before}, {"after", t.after},
+    out.push_back({{"name", t.name},
+                   {"summary", t.summary},
+                   {"doc", t.doc},
+                   {"before", t.before},
+                   {"after", t.after},
                    {"params", params}});
     if (as_json) continue;
     std::cout << t.name << ": " << t.summary << "\n";
@@ -123,7 +149,11 @@ int list_transforms(bool as_json, const std::string& name) {
       std::cout << "  " << p.name << (p.optional ? " (optional)" : "") << ": " << p.help << "\n";
     std::cout << "\nbefore\n" << t.before << "\nafter\n" << t.after << "\n";
   }
-  if (out.empty()) return fail(as_json, {"show transform " + name, "", "no such transform", "nautilusc transforms lists them"}, kBadInput);
+  if (out.empty())
+    return fail(
+        as_json,
+        {"show transform " + name, "", "no such transform", "nautilusc transforms lists them"},
+        kBadInput);
   if (as_json) print_json(out);
   return kGood;
 }
@@ -134,10 +164,12 @@ void add_apply(CLI::App& app, int& status) {
   auto in = std::make_shared<Input>();
   auto script = std::make_shared<std::string>();
   auto no_verify = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("apply", "replay or hand-write a schedule, with a verdict at each step");
+  CLI::App* verb =
+      app.add_subcommand("apply", "replay or hand-write a schedule, with a verdict at each step");
   verb->footer("example: nautilusc apply softmax --script steps.json");
   add_input(*verb, *in);
-  verb->add_option("--script", *script, "STEPS.json: a list of {transform, params}; left out: print the original order");
+  verb->add_option("--script", *script,
+                   "STEPS.json: a list of {transform, params}; left out: print the original order");
   verb->add_flag("--no-verify", *no_verify, "skip the independent verifier at the end");
   verb->callback([=, &status] { status = apply_script(*in, *script, !*no_verify); });
 }
@@ -145,7 +177,8 @@ void add_apply(CLI::App& app, int& status) {
 void add_transforms(CLI::App& app, int& status) {
   auto as_json = std::make_shared<bool>(false);
   auto name = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("transforms", "the transforms that apply and the search can use, with their parameters");
+  CLI::App* verb = app.add_subcommand(
+      "transforms", "the transforms that apply and the search can use, with their parameters");
   verb->footer("example: nautilusc transforms rolling_update");
   verb->add_option("name", *name, "show this one in full");
   verb->add_flag("--json", *as_json, "machine-readable output on stdout");

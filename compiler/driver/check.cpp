@@ -12,10 +12,14 @@ namespace {
 
 std::string_view dep_kind_name(poly::DepKind k) {
   switch (k) {
-    case poly::DepKind::Flow: return "flow";
-    case poly::DepKind::Anti: return "anti";
-    case poly::DepKind::Output: return "output";
-    case poly::DepKind::Reduction: return "reduction";
+    case poly::DepKind::Flow:
+      return "flow";
+    case poly::DepKind::Anti:
+      return "anti";
+    case poly::DepKind::Output:
+      return "output";
+    case poly::DepKind::Reduction:
+      return "reduction";
   }
   return "";
 }
@@ -30,17 +34,25 @@ int check(const Input& in, bool naut, unsigned long quota) {
   }
   auto deps = poly::dependences(loaded->program, quota);
   if (!deps) return fail(in.json, deps.error(), kBudget);
-  const poly::Schedule s = poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program));
+  const poly::Schedule s =
+      poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program));
   if (in.json) {
-    json out = {{"name", loaded->program.name}, {"params", loaded->program.params}, {"sizes", loaded->sizes},
-                {"naut", poly::print_naut(loaded->program)}, {"schedule", poly::to_json(s)}, {"ok", true}};
+    json out = {{"name", loaded->program.name}, {"params", loaded->program.params},
+                {"sizes", loaded->sizes},       {"naut", poly::print_naut(loaded->program)},
+                {"schedule", poly::to_json(s)}, {"ok", true}};
     for (const poly::Statement& st : loaded->program.statements)
-      out["statements"].push_back({{"name", st.name}, {"domain", isl_text(st.domain)}, {"expr", to_string(st.expr)},
-                                   {"reduction", st.reduction ? poly::reduce_op_name(st.reduction->op) : ""}});
+      out["statements"].push_back(
+          {{"name", st.name},
+           {"domain", isl_text(st.domain)},
+           {"expr", to_string(st.expr)},
+           {"reduction", st.reduction ? poly::reduce_op_name(st.reduction->op) : ""}});
     out["dependences"] = json::array();
     for (const poly::Dependence& d : deps->all)
-      out["dependences"].push_back({{"kind", dep_kind_name(d.kind)}, {"source", d.source}, {"sink", d.sink},
-                                    {"tensor", d.tensor}, {"relation", isl_text(d.relation)},
+      out["dependences"].push_back({{"kind", dep_kind_name(d.kind)},
+                                    {"source", d.source},
+                                    {"sink", d.sink},
+                                    {"tensor", d.tensor},
+                                    {"relation", isl_text(d.relation)},
                                     {"approximate", d.approximate}});
     print_json(out);
     return kGood;
@@ -49,8 +61,9 @@ int check(const Input& in, bool naut, unsigned long quota) {
   for (const poly::Dependence& d : deps->all)
     std::cout << "  " << dep_kind_name(d.kind) << " on " << d.tensor << ": " << isl_text(d.relation)
               << (d.approximate ? "  (over-approximated: gathered)" : "") << "\n";
-  std::cout << "\noriginal order\n" << poly::to_text(s) << "ok: " << loaded->program.statements.size()
-            << " statements, " << deps->all.size() << " dependences\n";
+  std::cout << "\noriginal order\n"
+            << poly::to_text(s) << "ok: " << loaded->program.statements.size() << " statements, "
+            << deps->all.size() << " dependences\n";
   return kGood;
 }
 
@@ -60,7 +73,8 @@ void add_check(CLI::App& app, int& status) {
   auto in = std::make_shared<Input>();
   auto naut = std::make_shared<bool>(false);
   auto quota = std::make_shared<unsigned long>(poly::kDefaultQuota);
-  CLI::App* verb = app.add_subcommand("check", "read a spec; print its program, domains and dependences");
+  CLI::App* verb =
+      app.add_subcommand("check", "read a spec; print its program, domains and dependences");
   verb->footer("example: nautilusc check corpus/kernels/softmax.spec.cpp");
   add_input(*verb, *in);
   verb->add_flag("--naut", *naut, "print only the program in its text form (.naut)");

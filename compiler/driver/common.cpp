@@ -22,14 +22,20 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 void add_input(CLI::App& app, Input& in) {
-  app.add_option("spec", in.spec, "spec file (*.spec.cpp), program (*.naut), or name of a corpus kernel")->required();
+  app.add_option("spec", in.spec,
+                 "spec file (*.spec.cpp), program (*.naut), or name of a corpus kernel")
+      ->required();
   app.add_option("--kernel", in.kernel, "which kernel, when the file has several");
   app.add_option("--size", in.sizes, "sizes, e.g. --size N=4096 D=128")->expected(-1);
-  app.add_option("--model", in.model, "take sizes from a model: a corpus name (qwen3-8b) or a config.json");
-  app.add_option("--batch", in.batch, "with --model: sequences in a batch")->check(CLI::PositiveNumber);
+  app.add_option("--model", in.model,
+                 "take sizes from a model: a corpus name (qwen3-8b) or a config.json");
+  app.add_option("--batch", in.batch, "with --model: sequences in a batch")
+      ->check(CLI::PositiveNumber);
   app.add_option("--seq", in.seq, "with --model: sequence length")->check(CLI::NonNegativeNumber);
-  app.add_option("--phase", in.phase, "with --model: prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
-  app.add_option("--tp", in.tensor_parallel, "with --model: tensor-parallel degree")->check(CLI::PositiveNumber);
+  app.add_option("--phase", in.phase, "with --model: prefill or decode")
+      ->check(CLI::IsMember({"prefill", "decode"}));
+  app.add_option("--tp", in.tensor_parallel, "with --model: tensor-parallel degree")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--json", in.json, "machine-readable output on stdout");
 }
 
@@ -39,7 +45,9 @@ void print_json(const json& j) {
 
 int fail(bool as_json, const Refusal& r, int status) {
   if (as_json) {
-    print_json({{"error", {{"asked", r.asked}, {"where", r.where}, {"why", r.why}, {"suggest", r.suggest}}}});
+    print_json(
+        {{"error",
+          {{"asked", r.asked}, {"where", r.where}, {"why", r.why}, {"suggest", r.suggest}}}});
   } else {
     std::cerr << "nautilusc: " << r.text() << "\n";
   }
@@ -60,7 +68,8 @@ Expected<std::string> resolve_spec(const std::string& name) {
   if (fs::is_regular_file(name, ec)) return name;
   const fs::path dir = fs::path(sched::corpus_dir()) / "kernels";
   const fs::path candidate = dir / (name + ".spec.cpp");
-  if (name.find('/') == std::string::npos && fs::is_regular_file(candidate, ec)) return candidate.string();
+  if (name.find('/') == std::string::npos && fs::is_regular_file(candidate, ec))
+    return candidate.string();
   Refusal r{"read " + name, "", "no such file, and no corpus kernel of that name",
             "nautilusc corpus list shows the names"};
   if (fs::is_directory(name, ec)) r.why = "it is a directory";
@@ -110,24 +119,28 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-Expected<poly::Program> read_program(const poly::ContextPtr& ctx, const std::string& path, const Input& in) {
+Expected<poly::Program> read_program(const poly::ContextPtr& ctx, const std::string& path,
+                                     const Input& in) {
 #ifdef NAUTILUS_HAVE_CLANG
   return spec::load_program(ctx, path, in.kernel);
 #else
   (void)in;
   if (!path.ends_with(".naut"))
-    return Refusal{"read " + path, "", "this build has no Clang and reads programs in their text form only",
+    return Refusal{"read " + path, "",
+                   "this build has no Clang and reads programs in their text form only",
                    "print the .naut form on another machine: nautilusc check SPEC --naut"};
   return poly::parse_naut(ctx, read_file(path), path);
 #endif
 }
 
-Expected<poly::Sizes> model_sizes(const Input& in, const poly::Program& p, std::vector<std::string>& notes) {
+Expected<poly::Sizes> model_sizes(const Input& in, const poly::Program& p,
+                                  std::vector<std::string>& notes) {
 #ifdef NAUTILUS_HAVE_CLANG
   return spec::sizes_for(in.model, p, {in.phase, in.batch, in.seq, in.tensor_parallel}, notes);
 #else
   (void)p, (void)notes;
-  return Refusal{"--model " + in.model, "", "this build has no Clang, so no model reader", "give sizes with --size"};
+  return Refusal{"--model " + in.model, "", "this build has no Clang, so no model reader",
+                 "give sizes with --size"};
 #endif
 }
 
@@ -149,7 +162,8 @@ std::optional<Loaded> load(const Input& in, bool bind, int& status) {
     }
     return refuse(program.error(), kBadInput);
   }
-  auto valid = poly::with_quota(program->context->get(), poly::kDefaultQuota, [&] { return poly::validate(*program); });
+  auto valid = poly::with_quota(program->context->get(), poly::kDefaultQuota,
+                                [&] { return poly::validate(*program); });
   if (!valid) return refuse(valid.error(), kBudget);
   if (*valid) return refuse(**valid, kBadInput);
   auto given = parse_sizes(in.sizes);
@@ -173,7 +187,8 @@ std::optional<Loaded> load(const Input& in, bool bind, int& status) {
       taken += " " + name + "=" + std::to_string(typical->second);
     }
     if (!absent.empty())
-      return refuse({"bind sizes of " + out.program.name, "", "no value for" + absent, "give --size NAME=VALUE"},
+      return refuse({"bind sizes of " + out.program.name, "", "no value for" + absent,
+                     "give --size NAME=VALUE"},
                     kBadInput);
     if (!taken.empty()) out.notes.push_back("typical sizes taken from the spec:" + taken);
   }
@@ -183,7 +198,8 @@ std::optional<Loaded> load(const Input& in, bool bind, int& status) {
     poly::QuotaGuard guard(bound->context->get(), poly::kDefaultQuota);
     out.program = poly::restrict_to_demanded(*bound);
   } catch (const isl::exception& e) {
-    return refuse({"find the instances that the outputs need", out.program.name, e.what(), "simplify the domains"},
+    return refuse({"find the instances that the outputs need", out.program.name, e.what(),
+                   "simplify the domains"},
                   kBudget);
   }
   return out;
@@ -250,26 +266,34 @@ std::string human_count(double n) {
 }
 
 json to_json(const poly::Repair& r) {
-  json out = {{"band", r.band},     {"targets", r.targets}, {"sources", r.sources},
-              {"via", r.via},       {"term", r.term ? to_string(r.term) : ""},
-              {"note", r.note},     {"numeric", poly::numeric_tag_name(r.numeric)},
+  json out = {{"band", r.band},
+              {"targets", r.targets},
+              {"sources", r.sources},
+              {"via", r.via},
+              {"term", r.term ? to_string(r.term) : ""},
+              {"note", r.note},
+              {"numeric", poly::numeric_tag_name(r.numeric)},
               {"lazy_bound", r.lazy_bound}};
   for (const Expr& c : r.corrections) out["corrections"].push_back(to_string(c));
   for (const poly::Derivation& d : r.derivations)
-    out["derivations"].push_back(
-        {{"method", d.method}, {"steps", d.steps}, {"correction", d.correction ? to_string(d.correction) : ""}});
+    out["derivations"].push_back({{"method", d.method},
+                                  {"steps", d.steps},
+                                  {"correction", d.correction ? to_string(d.correction) : ""}});
   for (const poly::Obligation& o : r.obligations)
-    out["obligations"].push_back({{"claim", o.claim}, {"method", o.method}, {"discharged", o.discharged}});
+    out["obligations"].push_back(
+        {{"claim", o.claim}, {"method", o.method}, {"discharged", o.discharged}});
   return out;
 }
 
 json to_json(const poly::Verdict& v) {
-  json out = {{"verdict", poly::verdict_name(v.kind)}, {"why", v.why}, {"relaxations", v.relaxations}};
+  json out = {
+      {"verdict", poly::verdict_name(v.kind)}, {"why", v.why}, {"relaxations", v.relaxations}};
   if (!v.suggest.empty()) out["suggest"] = v.suggest;
   if (v.witness) {
     const poly::Witness& w = *v.witness;
-    out["witness"] = {{"text", w.text},           {"source", w.source},    {"sink", w.sink},
-                      {"source_iter", w.source_iter}, {"sink_iter", w.sink_iter}, {"sizes", w.sizes},
+    out["witness"] = {{"text", w.text},           {"source", w.source},
+                      {"sink", w.sink},           {"source_iter", w.source_iter},
+                      {"sink_iter", w.sink_iter}, {"sizes", w.sizes},
                       {"tensor", w.tensor},       {"element", w.element}};
   }
   out["repairs"] = json::array();
@@ -278,7 +302,8 @@ json to_json(const poly::Verdict& v) {
 }
 
 json to_json(const sched::RooflinePoint& p) {
-  return {{"level", p.level}, {"intensity", p.intensity}, {"achieved", p.achieved}, {"roof", p.roof}};
+  return {
+      {"level", p.level}, {"intensity", p.intensity}, {"achieved", p.achieved}, {"roof", p.roof}};
 }
 
 }  // namespace nautilus::driver

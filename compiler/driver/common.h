@@ -25,9 +25,9 @@ enum Exit : int {
 
 // How a verb is told which operator at which sizes.
 struct Input {
-  std::string spec;                 // path, or the name of a corpus kernel
-  std::string kernel;               // which one, when a file has several
-  std::vector<std::string> sizes;   // "N=4096"
+  std::string spec;                // path, or the name of a corpus kernel
+  std::string kernel;              // which one, when a file has several
+  std::vector<std::string> sizes;  // "N=4096"
   std::string model, phase = "prefill";
   int64_t batch = 1, seq = 0, tensor_parallel = 1;
   bool json = false;
@@ -36,13 +36,14 @@ struct Input {
 void add_input(CLI::App& app, Input& in);
 
 struct Loaded {
-  poly::Program program;    // demanded instances only, sizes in param_context
-  poly::Sizes sizes;        // every parameter, or those given when `all_sizes` was false
-  std::string path, text;   // of the spec
+  poly::Program program;   // demanded instances only, sizes in param_context
+  poly::Sizes sizes;       // every parameter, or those given when `all_sizes` was false
+  std::string path, text;  // of the spec
   std::vector<std::string> notes;
 };
-// Reads the spec and binds sizes: those given, then the model's, then the spec's typical ones (noted).
-// On failure prints why (JSON on stdout, text on stderr) and returns the exit status in `status`.
+// Reads the spec and binds sizes: those given, then the model's, then the spec's typical ones
+// (noted). On failure prints why (JSON on stdout, text on stderr) and returns the exit status in
+// `status`.
 std::optional<Loaded> load(const Input& in, bool bind, int& status);
 
 // A path as given, or corpus/kernels/NAME.spec.cpp.

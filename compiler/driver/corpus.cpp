@@ -49,10 +49,14 @@ std::string first_comment(const std::string& text) {
 int list(bool as_json) {
   json out = {{"kernels", json::array()}, {"models", json::array()}, {"machines", json::array()}};
   for (const fs::path& p : files("kernels", ".spec.cpp"))
-    out["kernels"].push_back({{"name", stem(p, ".spec.cpp")}, {"path", p.string()}, {"about", first_comment(text_of(p))}});
-  for (const fs::path& p : files("models", ".json")) out["models"].push_back({{"name", stem(p, ".json")}, {"path", p.string()}});
+    out["kernels"].push_back({{"name", stem(p, ".spec.cpp")},
+                              {"path", p.string()},
+                              {"about", first_comment(text_of(p))}});
+  for (const fs::path& p : files("models", ".json"))
+    out["models"].push_back({{"name", stem(p, ".json")}, {"path", p.string()}});
   for (const std::string& id : sched::list_machines())
-    if (auto m = sched::find_machine(id)) out["machines"].push_back({{"name", id}, {"about", m->name}});
+    if (auto m = sched::find_machine(id))
+      out["machines"].push_back({{"name", id}, {"about", m->name}});
   if (as_json) return print_json(out), kGood;
   for (const char* kind : {"kernels", "models", "machines"}) {
     std::cout << kind << "\n";
@@ -66,7 +70,8 @@ int list(bool as_json) {
 }
 
 int show(const std::string& name, bool as_json) {
-  for (const auto& [folder, suffix] : {std::pair{"kernels", ".spec.cpp"}, {"models", ".json"}, {"machines", ".json"}}) {
+  for (const auto& [folder, suffix] :
+       {std::pair{"kernels", ".spec.cpp"}, {"models", ".json"}, {"machines", ".json"}}) {
     const fs::path p = fs::path(sched::corpus_dir()) / folder / (name + suffix);
     std::error_code ec;
     if (!fs::is_regular_file(p, ec)) continue;
@@ -76,7 +81,9 @@ int show(const std::string& name, bool as_json) {
       std::cout << text_of(p);
     return kGood;
   }
-  return fail(as_json, {"show " + name, "", "nothing in the corpus has that name", "nautilusc corpus list"}, kBadInput);
+  return fail(as_json,
+              {"show " + name, "", "nothing in the corpus has that name", "nautilusc corpus list"},
+              kBadInput);
 }
 
 #ifdef NAUTILUS_HAVE_CLANG
@@ -86,7 +93,8 @@ int expand(const std::string& model, int64_t batch, int64_t seq, int64_t tp, boo
   if (as_json) {
     json out = {{"model", kernels->name}, {"kernels", json::array()}, {"notes", kernels->notes}};
     for (const auto& k : kernels->kernels)
-      out["kernels"].push_back({{"kernel", k.kernel}, {"phase", k.phase}, {"sizes", k.sizes}, {"count", k.count}});
+      out["kernels"].push_back(
+          {{"kernel", k.kernel}, {"phase", k.phase}, {"sizes", k.sizes}, {"count", k.count}});
     print_json(out);
     return kGood;
   }
@@ -111,23 +119,29 @@ void add_corpus(CLI::App& app, int& status) {
   };
   auto a = std::make_shared<Args>();
   CLI::App* verb = app.add_subcommand("corpus", "kernels, models and machines that ship");
-  verb->footer("examples: nautilusc corpus list; nautilusc corpus show softmax; nautilusc corpus model qwen3-8b --seq 4096");
+  verb->footer(
+      "examples: nautilusc corpus list; nautilusc corpus show softmax; nautilusc corpus model "
+      "qwen3-8b --seq 4096");
   verb->require_subcommand(0, 1);
   verb->add_flag("--json", a->json, "machine-readable output on stdout");
-  auto add_json = [a](CLI::App* v) { v->add_flag("--json", a->json, "machine-readable output on stdout"); };
+  auto add_json = [a](CLI::App* v) {
+    v->add_flag("--json", a->json, "machine-readable output on stdout");
+  };
   CLI::App* list_verb = verb->add_subcommand("list", "names of everything");
   add_json(list_verb);
   CLI::App* show_verb = verb->add_subcommand("show", "print one");
   show_verb->add_option("name", a->name)->required();
   add_json(show_verb);
 #ifdef NAUTILUS_HAVE_CLANG
-  CLI::App* model_verb = verb->add_subcommand("model", "expand a model (a corpus name or a config.json) to kernels with sizes");
+  CLI::App* model_verb = verb->add_subcommand(
+      "model", "expand a model (a corpus name or a config.json) to kernels with sizes");
   model_verb->add_option("name", a->name)->required();
   model_verb->add_option("--batch", a->batch)->check(CLI::PositiveNumber);
   model_verb->add_option("--seq", a->seq)->check(CLI::PositiveNumber);
   model_verb->add_option("--tp", a->tp, "tensor-parallel degree")->check(CLI::PositiveNumber);
   add_json(model_verb);
-  model_verb->callback([=, &status] { status = expand(a->name, a->batch, a->seq, a->tp, a->json); });
+  model_verb->callback(
+      [=, &status] { status = expand(a->name, a->batch, a->seq, a->tp, a->json); });
 #endif
   show_verb->callback([=, &status] { status = show(a->name, a->json); });
   list_verb->callback([=, &status] { status = list(a->json); });

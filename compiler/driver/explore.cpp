@@ -19,7 +19,8 @@ std::string hash_text(const std::string& text) {
 
 std::string knobs_text(const sched::Knobs& knobs) {
   std::string t;
-  for (const auto& [name, value] : knobs) t += (t.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  for (const auto& [name, value] : knobs)
+    t += (t.empty() ? "" : " ") + name + "=" + std::to_string(value);
   return t;
 }
 
@@ -37,13 +38,15 @@ std::string structure_text(const sched::SearchResult& r, int node) {
 
 json best_json(const Searched& s, int id) {
   const sched::SearchNode& n = s.result.nodes[id];
-  json out = {{"node", id},           {"seconds", n.seconds}, {"lower_bound", n.lower_bound},
-              {"limiter", n.limiter}, {"knobs", n.knobs},     {"structure", structure_text(s.result, id)}};
+  json out = {
+      {"node", id},           {"seconds", n.seconds}, {"lower_bound", n.lower_bound},
+      {"limiter", n.limiter}, {"knobs", n.knobs},     {"structure", structure_text(s.result, id)}};
   for (const sched::RooflinePoint& p : n.points) out["roofline"].push_back(to_json(p));
   return out;
 }
 
-int explore(const Input& in, const SearchFlags& f, const std::string& output, const std::string& plan_output) {
+int explore(const Input& in, const SearchFlags& f, const std::string& output,
+            const std::string& plan_output) {
   int status = kGood;
   auto loaded = load(in, true, status);
   if (!loaded) return status;
@@ -51,8 +54,14 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output, co
   if (!found) return status;
   const sched::SearchResult& r = found->result;
   if (!output.empty()) {
-    sched::Session session{loaded->path, loaded->text, hash_text(loaded->text), poly::print_naut(loaded->program),
-                           loaded->program.name, found->options, r, {}};
+    sched::Session session{loaded->path,
+                           loaded->text,
+                           hash_text(loaded->text),
+                           poly::print_naut(loaded->program),
+                           loaded->program.name,
+                           found->options,
+                           r,
+                           {}};
     if (auto bad = sched::save_session(session, output)) return fail(in.json, *bad, kEnvironment);
   }
   if (!plan_output.empty() && !r.best.empty()) {
@@ -62,14 +71,22 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output, co
     if (!out) return fail(in.json, "cannot write " + plan_output, kEnvironment);
     const std::string text = sched::plan_to_json(*plan).dump(2) + "\n";
     const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-    if (std::fclose(out) != 0 || !written) return fail(in.json, "cannot write " + plan_output, kEnvironment);
+    if (std::fclose(out) != 0 || !written)
+      return fail(in.json, "cannot write " + plan_output, kEnvironment);
   }
   if (in.json) {
-    json out = {{"name", loaded->program.name}, {"sizes", loaded->sizes}, {"machine", found->options.machine.id},
-                {"plans_costed", r.plans_costed}, {"structures_verified", r.structures_verified},
-                {"nodes", r.nodes.size()}, {"duplicates", r.duplicates}, {"seconds", r.seconds},
+    json out = {{"name", loaded->program.name},
+                {"sizes", loaded->sizes},
+                {"machine", found->options.machine.id},
+                {"plans_costed", r.plans_costed},
+                {"structures_verified", r.structures_verified},
+                {"nodes", r.nodes.size()},
+                {"duplicates", r.duplicates},
+                {"seconds", r.seconds},
                 {"first_plan_seconds", r.first_plan_seconds},
-                {"stop_reason", sched::stop_reason_name(r.stop_reason)}, {"best", json::array()}, {"session", output}};
+                {"stop_reason", sched::stop_reason_name(r.stop_reason)},
+                {"best", json::array()},
+                {"session", output}};
     for (int id : r.best) out["best"].push_back(best_json(*found, id));
     out["pareto"] = r.pareto;
     std::map<std::string, int> states;
@@ -81,22 +98,29 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output, co
     for (const auto& [name, value] : loaded->sizes) std::cout << " " << name << "=" << value;
     std::cout << " on " << found->options.machine.name << "\n";
     for (const std::string& n : loaded->notes) std::cout << "  (" << n << ")\n";
-    std::cout << r.plans_costed << " plans costed, " << r.structures_verified << " structures verified exactly, "
-              << r.nodes.size() << " nodes, " << human_time(r.seconds) << "; first complete plan after "
-              << human_time(r.first_plan_seconds) << "; stopped: " << sched::stop_reason_name(r.stop_reason) << "\n\n";
+    std::cout << r.plans_costed << " plans costed, " << r.structures_verified
+              << " structures verified exactly, " << r.nodes.size() << " nodes, "
+              << human_time(r.seconds) << "; first complete plan after "
+              << human_time(r.first_plan_seconds)
+              << "; stopped: " << sched::stop_reason_name(r.stop_reason) << "\n\n";
     for (size_t k = 0; k < r.best.size(); ++k) {
       const sched::SearchNode& n = r.nodes[r.best[k]];
-      std::cout << k + 1 << ". " << human_time(n.seconds) << "  " << n.limiter << "\n   " << structure_text(r, r.best[k])
-                << "\n   knobs: " << knobs_text(n.knobs) << "\n   roofline:";
+      std::cout << k + 1 << ". " << human_time(n.seconds) << "  " << n.limiter << "\n   "
+                << structure_text(r, r.best[k]) << "\n   knobs: " << knobs_text(n.knobs)
+                << "\n   roofline:";
       for (const sched::RooflinePoint& p : n.points)
-        std::cout << "  " << p.level << " " << human_count(p.intensity) << "FLOP/B at " << human_count(p.achieved)
-                  << "FLOP/s (" << (p.roof > 0 ? static_cast<int>(100 * p.achieved / p.roof + 0.5) : 0) << " % of roof)";
+        std::cout << "  " << p.level << " " << human_count(p.intensity) << "FLOP/B at "
+                  << human_count(p.achieved) << "FLOP/s ("
+                  << (p.roof > 0 ? static_cast<int>(100 * p.achieved / p.roof + 0.5) : 0)
+                  << " % of roof)";
       std::cout << "\n";
     }
     if (!output.empty()) std::cout << "\nsession written to " << output << "\n";
   }
   if (r.best.empty()) {
-    if (!in.json) std::cerr << "no complete plan within the budget (" << sched::stop_reason_name(r.stop_reason) << ")\n";
+    if (!in.json)
+      std::cerr << "no complete plan within the budget (" << sched::stop_reason_name(r.stop_reason)
+                << ")\n";
     return kBudget;
   }
   return kGood;
@@ -109,8 +133,11 @@ void add_explore(CLI::App& app, int& status) {
   auto f = std::make_shared<SearchFlags>();
   auto output = std::make_shared<std::string>();
   auto plan = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("explore", "search for the best plans; table of the best; session file");
-  verb->footer("example: nautilusc explore attention_causal_gqa --model qwen3-8b --seq 4096 --machine h200 -o s.nautilus.json");
+  CLI::App* verb =
+      app.add_subcommand("explore", "search for the best plans; table of the best; session file");
+  verb->footer(
+      "example: nautilusc explore attention_causal_gqa --model qwen3-8b --seq 4096 --machine h200 "
+      "-o s.nautilus.json");
   add_input(*verb, *in);
   add_search_flags(*verb, *f);
   verb->add_option("-o,--output", *output, "session file to write");

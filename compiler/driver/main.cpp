@@ -10,13 +10,17 @@
 int main(int argc, char** argv) {
   using namespace nautilus::driver;
 #ifdef NAUTILUS_HAVE_CLANG
-  if (argc > 1 && std::strcmp(argv[1], "__worker") == 0) return nautilus::runtime::worker_main(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], "__worker") == 0)
+    return nautilus::runtime::worker_main(argc, argv);
 #endif
   install_interrupt_handler();
-  CLI::App app{"Nautilus: from the mathematics of a tensor operator to a verified, tiled kernel.", "nautilusc"};
+  CLI::App app{"Nautilus: from the mathematics of a tensor operator to a verified, tiled kernel.",
+               "nautilusc"};
   app.set_version_flag("--version", NAUTILUS_VERSION);
   app.require_subcommand(1);
-  app.footer("exit status: 0 good; 1 the answer is no; 2 bad input; 3 a budget ran out; 4 something is missing here");
+  app.footer(
+      "exit status: 0 good; 1 the answer is no; 2 bad input; 3 a budget ran out; 4 something is "
+      "missing here");
   int status = kGood;
   add_check(app, status);
   add_explain(app, status);
@@ -30,7 +34,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kGood : kBadInput;
   } catch (const std::exception& e) {
-    std::cerr << "nautilusc: internal error: " << e.what() << "\n  this is a bug in nautilusc; please report the command\n";
+    std::cerr << "nautilusc: internal error: " << e.what()
+              << "\n  this is a bug in nautilusc; please report the command\n";
     return 70;
   }
   return status;

@@ -21,12 +21,14 @@ struct RunFlags {
 };
 
 // The schedule to run: the search's best, one from a plan file, or the program's original order.
-Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const RunFlags& flags, bool json_out,
-                                json& about, int& status) {
+Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const RunFlags& flags,
+                                bool json_out, json& about, int& status) {
   auto program = std::make_shared<const poly::Program>(in.program);
   if (!flags.plan.empty()) {
     std::ifstream file(flags.plan);
-    if (!file) return Refusal{"read plan " + flags.plan, "", "cannot open it", "nautilusc explore SPEC --plan FILE writes one"};
+    if (!file)
+      return Refusal{"read plan " + flags.plan, "", "cannot open it",
+                     "nautilusc explore SPEC --plan FILE writes one"};
     json j = json::parse(file, nullptr, false);
     auto plan = sched::plan_from_json(program, j);
     if (!plan) return plan.error();
@@ -54,8 +56,9 @@ Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const Ru
   return plan->schedule;
 }
 
-Expected<runtime::RunResult> lower_and_run(const Loaded& in, const poly::Schedule& s, const SearchFlags& f,
-                                           const RunFlags& flags, tile::RewriteReport* report, std::string* text) {
+Expected<runtime::RunResult> lower_and_run(const Loaded& in, const poly::Schedule& s,
+                                           const SearchFlags& f, const RunFlags& flags,
+                                           tile::RewriteReport* report, std::string* text) {
   auto module = lower::lower(s);
   if (!module) return module.error();
   tile::RewriteOptions options;
@@ -68,11 +71,13 @@ Expected<runtime::RunResult> lower_and_run(const Loaded& in, const poly::Schedul
 }
 
 void print_result(const char* what, const runtime::RunResult& r) {
-  std::cout << what << ": " << (r.passed ? "passed" : "FAILED") << (r.failure.empty() ? "" : " (" + r.failure + ")")
-            << "\n  time " << human_time(r.seconds) << ", compile " << human_time(r.compile_seconds) << ", reference "
-            << human_time(r.reference_seconds) << "\n  max error " << r.max_error << ", RMS error " << r.rms_error << " over "
-            << r.compared << " elements; straightforward evaluation in the same types: max " << r.baseline_max_error
-            << ", RMS " << r.baseline_rms_error << "\n";
+  std::cout << what << ": " << (r.passed ? "passed" : "FAILED")
+            << (r.failure.empty() ? "" : " (" + r.failure + ")") << "\n  time "
+            << human_time(r.seconds) << ", compile " << human_time(r.compile_seconds)
+            << ", reference " << human_time(r.reference_seconds) << "\n  max error " << r.max_error
+            << ", RMS error " << r.rms_error << " over " << r.compared
+            << " elements; straightforward evaluation in the same types: max "
+            << r.baseline_max_error << ", RMS " << r.baseline_rms_error << "\n";
   for (const std::string& w : r.worst) std::cout << "  " << w << "\n";
 }
 
@@ -82,9 +87,12 @@ bool ran_out(const runtime::RunResult& r) {
 
 int run(const Input& in, SearchFlags f, RunFlags flags) {
   if (flags.on == "gpu")
-    return fail(in.json, {"run --on gpu", "", "this version has no CUDA back end", "run --on cpu"}, kEnvironment);
+    return fail(in.json, {"run --on gpu", "", "this version has no CUDA back end", "run --on cpu"},
+                kEnvironment);
 #ifndef NAUTILUS_HAVE_CLANG
-  return fail(in.json, {"run --on cpu", "", "this build has no Clang, which compiles CPU code", "build the release preset"},
+  return fail(in.json,
+              {"run --on cpu", "", "this build has no Clang, which compiles CPU code",
+               "build the release preset"},
               kEnvironment);
 #endif
   flags.run.memory_bytes = static_cast<uint64_t>(flags.memory_gb * (1ull << 30));
@@ -96,17 +104,22 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   auto schedule = choose(*loaded, f, flags, in.json, about, status);
   if (!schedule) return status != kGood ? status : fail(in.json, schedule.error(), kBadInput);
   const poly::Verification v = poly::verify(*schedule);
-  if (!v.ok) return fail(in.json, {"verify the schedule", loaded->program.name, v.verdict.why, v.verdict.suggest}, kNo);
+  if (!v.ok)
+    return fail(in.json,
+                {"verify the schedule", loaded->program.name, v.verdict.why, v.verdict.suggest},
+                kNo);
   tile::RewriteReport report;
   std::string text;
   auto result = lower_and_run(*loaded, *schedule, f, flags, &report, &text);
   if (!result) return fail(in.json, result.error(), kNo);
-  if (!flags.print.empty() && !in.json) std::cout << (flags.print == "tile" ? text : poly::to_text(*schedule));
+  if (!flags.print.empty() && !in.json)
+    std::cout << (flags.print == "tile" ? text : poly::to_text(*schedule));
   json out = runtime::to_json(*result);
   std::optional<runtime::RunResult> original;
   if (flags.against_original) {
-    auto o = lower_and_run(*loaded, poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program)), f,
-                           flags, nullptr, nullptr);
+    auto o = lower_and_run(
+        *loaded, poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program)), f,
+        flags, nullptr, nullptr);
     if (!o) return fail(in.json, o.error(), kNo);
     original = *o;
     out["original"] = runtime::to_json(*o);
@@ -131,7 +144,8 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   print_result("discovered schedule", *result);
   if (original) {
     print_result("unfused, untiled schedule", *original);
-    if (result->seconds > 0) std::cout << "speed-up " << original->seconds / result->seconds << "\n";
+    if (result->seconds > 0)
+      std::cout << "speed-up " << original->seconds / result->seconds << "\n";
   }
   return answer;
 }
@@ -144,23 +158,41 @@ void add_run(CLI::App& app, int& status) {
   auto flags = std::make_shared<RunFlags>();
   f->machine = "cpu";
   f->seconds = 4;
-  CLI::App* verb = app.add_subcommand("run", "run a plan and compare with the double-precision reference");
+  CLI::App* verb =
+      app.add_subcommand("run", "run a plan and compare with the double-precision reference");
   verb->footer("example: nautilusc run softmax --size N=1025 --on cpu --json");
   add_input(*verb, *in);
   add_search_flags(*verb, *f);
-  verb->add_option("--on", flags->on, "where")->check(CLI::IsMember({"cpu", "gpu"}))->capture_default_str();
-  verb->add_option("--schedule", flags->schedule, "which schedule")->check(CLI::IsMember({"best", "original"}))->capture_default_str();
+  verb->add_option("--on", flags->on, "where")
+      ->check(CLI::IsMember({"cpu", "gpu"}))
+      ->capture_default_str();
+  verb->add_option("--schedule", flags->schedule, "which schedule")
+      ->check(CLI::IsMember({"best", "original"}))
+      ->capture_default_str();
   verb->add_option("--plan", flags->plan, "run this plan (from explore --plan)");
-  verb->add_flag("--against-original", flags->against_original, "also run the unfused, untiled schedule and compare times");
-  verb->add_option("--print", flags->print, "also print the tile program or the schedule tree")->check(CLI::IsMember({"tile", "tree"}));
-  verb->add_option("--threads", flags->run.threads, "threads (0: all cores)")->check(CLI::NonNegativeNumber);
-  verb->add_option("--limit", flags->run.seconds, "wall-clock limit of the child process, seconds")->check(CLI::PositiveNumber)->capture_default_str();
-  verb->add_option("--memory", flags->memory_gb, "memory limit of the child process, GB")->check(CLI::PositiveNumber)->capture_default_str();
-  verb->add_option("--repeats", flags->run.repeats, "timed runs")->check(CLI::PositiveNumber)->capture_default_str();
-  verb->add_option("--sample", flags->run.sample, "reference rows (0: all; default: chosen by size)");
-  verb->add_option("--scale", flags->run.scale, "scale of the random inputs")->capture_default_str();
-  verb->add_option("--data-seed", flags->run.seed, "seed of the random inputs")->capture_default_str();
-  verb->add_option("--tolerance", flags->run.tolerance, "absolute tolerance (0: derived from types and lengths)");
+  verb->add_flag("--against-original", flags->against_original,
+                 "also run the unfused, untiled schedule and compare times");
+  verb->add_option("--print", flags->print, "also print the tile program or the schedule tree")
+      ->check(CLI::IsMember({"tile", "tree"}));
+  verb->add_option("--threads", flags->run.threads, "threads (0: all cores)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--limit", flags->run.seconds, "wall-clock limit of the child process, seconds")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--memory", flags->memory_gb, "memory limit of the child process, GB")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--repeats", flags->run.repeats, "timed runs")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--sample", flags->run.sample,
+                   "reference rows (0: all; default: chosen by size)");
+  verb->add_option("--scale", flags->run.scale, "scale of the random inputs")
+      ->capture_default_str();
+  verb->add_option("--data-seed", flags->run.seed, "seed of the random inputs")
+      ->capture_default_str();
+  verb->add_option("--tolerance", flags->run.tolerance,
+                   "absolute tolerance (0: derived from types and lengths)");
   verb->callback([=, &status] { status = run(*in, *f, *flags); });
 }
 

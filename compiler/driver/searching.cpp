@@ -7,7 +7,8 @@
 namespace nautilus::driver {
 
 void add_search_flags(CLI::App& app, SearchFlags& f) {
-  app.add_option("--machine", f.machine, "machine description: h200, a100, ..., or cpu (this host, probed)")
+  app.add_option("--machine", f.machine,
+                 "machine description: h200, a100, ..., or cpu (this host, probed)")
       ->capture_default_str();
   app.add_option("--strategy", f.strategy, "how the tree is explored")
       ->check(CLI::IsMember({"best-first", "beam", "random", "exhaustive"}))
@@ -15,12 +16,24 @@ void add_search_flags(CLI::App& app, SearchFlags& f) {
   app.add_option("--numerics", f.numerics, "which rewrites may be used")
       ->check(CLI::IsMember({"strict", "reassociate", "fast"}))
       ->capture_default_str();
-  app.add_option("--seconds", f.seconds, "time budget (0: none)")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--max-plans", f.max_plans, "plans costed at most")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--max-nodes", f.max_nodes, "nodes recorded at most")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--top", f.top, "best plans kept")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--beam", f.beam, "width of the beam strategy")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--seed", f.seed, "a search with the same seed and budgets in plans repeats itself")->capture_default_str();
+  app.add_option("--seconds", f.seconds, "time budget (0: none)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--max-plans", f.max_plans, "plans costed at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--max-nodes", f.max_nodes, "nodes recorded at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--top", f.top, "best plans kept")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--beam", f.beam, "width of the beam strategy")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seed", f.seed,
+                 "a search with the same seed and budgets in plans repeats itself")
+      ->capture_default_str();
 }
 
 // Issue cycles a lane relative to one FMA, from the machine's rates (two operations an FMA).
@@ -63,8 +76,9 @@ std::optional<Searched> run_search(const Loaded& in, const SearchFlags& f, bool 
   auto sink = [&](const sched::SearchEvent& e) {
     if (e.kind == sched::SearchEvent::Kind::Best && e.node) best = e.node->seconds;
     progress.update("searching: " + std::to_string(e.plans_costed) + " plans costed, " +
-                    std::to_string(e.structures_verified) + " structures verified, " + human_time(e.elapsed) +
-                    (best > 0 ? ", best " + human_time(best) : "") + "  (Ctrl-C ends it in order)");
+                    std::to_string(e.structures_verified) + " structures verified, " +
+                    human_time(e.elapsed) + (best > 0 ? ", best " + human_time(best) : "") +
+                    "  (Ctrl-C ends it in order)");
   };
   auto result = sched::search(out.program, out.options, *ops, sink);
   progress.clear();

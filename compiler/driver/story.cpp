@@ -23,9 +23,9 @@ poly::Verdict added_by(const poly::Verdict& v, const poly::Schedule& before) {
   return out;
 }
 
-// The script is replayed from the initial schedule. Dependences are recomputed only when a step changed the
-// program. A step that had to be repaired is also tried as its plain counterpart, to show what order alone
-// would break.
+// The script is replayed from the initial schedule. Dependences are recomputed only when a step
+// changed the program. A step that had to be repaired is also tried as its plain counterpart, to
+// show what order alone would break.
 Expected<Story> tell(poly::ProgramPtr program, const std::vector<poly::TransformStep>& script,
                      const std::vector<std::string>& decisions, const poly::Sizes& sizes) {
   Story out;
@@ -44,7 +44,8 @@ Expected<Story> tell(poly::ProgramPtr program, const std::vector<poly::Transform
     poly::Outcome o = poly::apply(s, *deps, script[i]);
     if (!o.accepted()) {
       if (o.refusal) return *o.refusal;
-      return Refusal{describe(script[i]), "step " + std::to_string(i + 1), o.verdict.why, o.verdict.suggest};
+      return Refusal{describe(script[i]), "step " + std::to_string(i + 1), o.verdict.why,
+                     o.verdict.suggest};
     }
     step.verdict = added_by(o.verdict, s);
     if (!step.verdict.repairs.empty() && script[i].name == "rolling_update")
@@ -95,7 +96,8 @@ std::string to_text(const poly::Repair& r, const std::string& indent) {
     for (const std::string& x : v) t += (t.empty() ? "" : ", ") + x;
     return t;
   };
-  std::string t = indent + "repair of " + join(r.targets) + " against the running value of " + join(r.sources) + "\n";
+  std::string t = indent + "repair of " + join(r.targets) + " against the running value of " +
+                  join(r.sources) + "\n";
   if (r.term) t += indent + "  term g = " + to_string(r.term) + "\n";
   for (const poly::Derivation& d : r.derivations) {
     t += indent + "  by " + d.method + ":\n";
@@ -103,12 +105,16 @@ std::string to_text(const poly::Repair& r, const std::string& indent) {
     if (d.correction) t += indent + "    => " + to_string(d.correction) + "\n";
   }
   for (size_t k = 0; k < r.corrections.size(); ++k)
-    t += indent + "  correction of " + (k < r.target_tensors.size() ? r.target_tensors[k] : r.targets[0]) + ": " +
+    t += indent + "  correction of " +
+         (k < r.target_tensors.size() ? r.target_tensors[k] : r.targets[0]) + ": " +
          to_string(r.corrections[k]) + "\n";
   for (const poly::Obligation& o : r.obligations)
-    t += indent + "  " + (o.discharged ? "shown: " : "NOT SHOWN: ") + o.claim + "  [" + o.method + "]\n";
+    t += indent + "  " + (o.discharged ? "shown: " : "NOT SHOWN: ") + o.claim + "  [" + o.method +
+         "]\n";
   t += indent + "  numerics: " + std::string(poly::numeric_tag_name(r.numeric));
-  if (r.lazy_bound > 0) t += "; a stale reference within 2^" + std::to_string(static_cast<int>(r.lazy_bound)) + " is allowed";
+  if (r.lazy_bound > 0)
+    t += "; a stale reference within 2^" + std::to_string(static_cast<int>(r.lazy_bound)) +
+         " is allowed";
   t += "\n";
   if (!r.note.empty()) t += indent + "  note: " + r.note + "\n";
   return t;

@@ -14,9 +14,10 @@ Refusal refuse(const std::string& where, const std::string& why, const std::stri
   return Refusal{"lower the schedule", where, why, suggest};
 }
 
-// The map as one affine tuple over the statement's dims. Sizes are substituted last: a dim that happens to have one
-// value at these sizes must not be replaced by it.
-std::optional<std::vector<IndexExpr>> affine_index(const isl::map& m, const isl::set& domain, const std::vector<std::string>& dims,
+// The map as one affine tuple over the statement's dims. Sizes are substituted last: a dim that
+// happens to have one value at these sizes must not be replaced by it.
+std::optional<std::vector<IndexExpr>> affine_index(const isl::map& m, const isl::set& domain,
+                                                   const std::vector<std::string>& dims,
                                                    const Sizes& sizes) {
   auto affine = as_single_affine(m);
   if (!affine) affine = as_single_affine(substitute_params(m, sizes));
@@ -29,18 +30,22 @@ std::optional<std::vector<IndexExpr>> affine_index(const isl::map& m, const isl:
 }
 
 // One index expression a tensor dim; gathered dims are 0.
-Expected<std::vector<IndexExpr>> access_index(const Access& a, const Statement& s, const std::vector<std::string>& dims,
+Expected<std::vector<IndexExpr>> access_index(const Access& a, const Statement& s,
+                                              const std::vector<std::string>& dims,
                                               const Sizes& sizes) {
   const unsigned rank = n_out(a.map);
   if (a.gathers.empty())
     if (auto whole = affine_index(a.map, s.domain, dims, sizes)) return *whole;
   std::vector<IndexExpr> out(rank);
   for (unsigned d = 0; d < rank; ++d) {
-    if (std::any_of(a.gathers.begin(), a.gathers.end(), [&](const auto& g) { return g.dim == static_cast<int>(d); }))
+    if (std::any_of(a.gathers.begin(), a.gathers.end(),
+                    [&](const auto& g) { return g.dim == static_cast<int>(d); }))
       continue;
-    auto one = affine_index(project_out_out(project_out_out(a.map, d + 1, rank - d - 1), 0, d), s.domain, dims, sizes);
+    auto one = affine_index(project_out_out(project_out_out(a.map, d + 1, rank - d - 1), 0, d),
+                            s.domain, dims, sizes);
     if (!one)
-      return refuse("statement " + s.name, "its access to " + a.tensor + " is not one affine expression in dimension " +
+      return refuse("statement " + s.name, "its access to " + a.tensor +
+                                               " is not one affine expression in dimension " +
                                                std::to_string(d));
     out[d] = (*one)[0];
   }
@@ -59,7 +64,8 @@ Expected<StatementInfo> statement_info(const Statement& s, const Sizes& sizes) {
     if (!x) return x.error();
     info.reads.push_back(*x);
   }
-  for (const isl::aff& a : s.indices) info.indices.push_back(to_index(substitute_params(a, sizes), info.dims));
+  for (const isl::aff& a : s.indices)
+    info.indices.push_back(to_index(substitute_params(a, sizes), info.dims));
   return info;
 }
 
@@ -78,7 +84,8 @@ size_t common_loops(const std::vector<Use>& uses) {
   size_t n = uses[0].leaf->loops.size();
   for (const Use& u : uses) {
     size_t k = 0;
-    while (k < n && k < u.leaf->loops.size() && same_loop(u.leaf->loops[k], uses[0].leaf->loops[k])) ++k;
+    while (k < n && k < u.leaf->loops.size() && same_loop(u.leaf->loops[k], uses[0].leaf->loops[k]))
+      ++k;
     n = k;
   }
   return n;
@@ -111,7 +118,10 @@ bool determined(const std::vector<Use>& uses, size_t k, const Sizes& sizes) {
   std::set<std::pair<const LeafGeometry*, const Access*>> seen;
   for (const Use& u : uses) {
     if (!seen.insert({u.leaf, u.access}).second) continue;
-    isl::map m = substitute_params(u.access->map, sizes).intersect_domain(u.leaf->domain).reverse().apply_range(u.leaf->coords);
+    isl::map m = substitute_params(u.access->map, sizes)
+                     .intersect_domain(u.leaf->domain)
+                     .reverse()
+                     .apply_range(u.leaf->coords);
     const unsigned n = n_out(m), d = static_cast<unsigned>(k);
     m = project_out_out(project_out_out(m, d + 1, n - d - 1), 0, d);
     m = m.set_range_tuple("t");
@@ -129,9 +139,10 @@ size_t resident_depth(const std::vector<Use>& uses, const Sizes& sizes) {
   return k;
 }
 
-// Boxes of different values of each of the first `depth` loops are disjoint, so that one loop iteration may write
-// every element of its box.
-bool boxes_disjoint(const Use& u, size_t depth, const std::map<std::string, std::pair<int64_t, int64_t>>& range) {
+// Boxes of different values of each of the first `depth` loops are disjoint, so that one loop
+// iteration may write every element of its box.
+bool boxes_disjoint(const Use& u, size_t depth,
+                    const std::map<std::string, std::pair<int64_t, int64_t>>& range) {
   const std::vector<std::string> dims = dim_names(u.leaf->domain);
   for (size_t k = 0; k < depth; ++k) {
     auto r = range.find(u.leaf->loops[k].name);
@@ -139,7 +150,9 @@ bool boxes_disjoint(const Use& u, size_t depth, const std::map<std::string, std:
     const auto& form = u.leaf->forms[k];
     if (!form || u.leaf->extent[form->dim] != form->tile) return false;
     const IndexExpr var = IndexExpr::var(dims[form->dim]);
-    if (std::none_of(u.index->begin(), u.index->end(), [&](const IndexExpr& e) { return e == var; })) return false;
+    if (std::none_of(u.index->begin(), u.index->end(),
+                     [&](const IndexExpr& e) { return e == var; }))
+      return false;
   }
   return true;
 }
@@ -149,7 +162,8 @@ std::map<std::string, std::pair<int64_t, int64_t>> loop_ranges(const KernelPlan&
   std::map<std::string, std::pair<int64_t, int64_t>> out;
   for (const auto& l : plan.leaves)
     for (size_t k = 0; k < l->loops.size(); ++k) {
-      auto lo = dim_min(l->times, static_cast<unsigned>(k)), hi = dim_max(l->times, static_cast<unsigned>(k));
+      auto lo = dim_min(l->times, static_cast<unsigned>(k)),
+           hi = dim_max(l->times, static_cast<unsigned>(k));
       if (!lo || !hi) continue;
       auto [it, fresh] = out.try_emplace(l->loops[k].name, *lo, *hi);
       if (!fresh) it->second = {std::min(it->second.first, *lo), std::max(it->second.second, *hi)};
@@ -157,19 +171,23 @@ std::map<std::string, std::pair<int64_t, int64_t>> loop_ranges(const KernelPlan&
   return out;
 }
 
-std::vector<Use> uses_of(const Analysis& a, const KernelPlan& plan, const std::string& tensor, bool writes_only) {
+std::vector<Use> uses_of(const Analysis& a, const KernelPlan& plan, const std::string& tensor,
+                         bool writes_only) {
   std::vector<Use> out;
   for (const auto& l : plan.leaves) {
     const StatementInfo& info = a.statements.at(l->stmt);
-    if (info.statement->write.tensor == tensor) out.push_back({l.get(), &info.statement->write, &info.write});
+    if (info.statement->write.tensor == tensor)
+      out.push_back({l.get(), &info.statement->write, &info.write});
     if (writes_only) continue;
     for (size_t r = 0; r < info.reads.size(); ++r)
-      if (info.statement->reads[r].tensor == tensor) out.push_back({l.get(), &info.statement->reads[r], &info.reads[r]});
+      if (info.statement->reads[r].tensor == tensor)
+        out.push_back({l.get(), &info.statement->reads[r], &info.reads[r]});
   }
   return out;
 }
 
-bool written_elsewhere(const Analysis& a, const std::string& tensor, const LoopPtr& kernel, const std::vector<LoopPtr>& all) {
+bool written_elsewhere(const Analysis& a, const std::string& tensor, const LoopPtr& kernel,
+                       const std::vector<LoopPtr>& all) {
   for (const LoopPtr& k : all) {
     if (k == kernel) continue;
     for (const auto& l : leaves_of(k))
@@ -178,8 +196,10 @@ bool written_elsewhere(const Analysis& a, const std::string& tensor, const LoopP
   return false;
 }
 
-// Dims of a statement as functions of its element "e0", "e1", ..., where the write names them plainly.
-std::map<std::string, IndexExpr> dims_of_element(const StatementInfo& info, const std::vector<IndexExpr>& element) {
+// Dims of a statement as functions of its element "e0", "e1", ..., where the write names them
+// plainly.
+std::map<std::string, IndexExpr> dims_of_element(const StatementInfo& info,
+                                                 const std::vector<IndexExpr>& element) {
   std::map<std::string, IndexExpr> by;
   for (const std::string& d : info.dims)
     for (size_t q = 0; q < info.write.size(); ++q)
@@ -187,14 +207,18 @@ std::map<std::string, IndexExpr> dims_of_element(const StatementInfo& info, cons
   return by;
 }
 
-bool only_known(const std::vector<IndexExpr>& index, const std::map<std::string, IndexExpr>& known) {
+bool only_known(const std::vector<IndexExpr>& index,
+                const std::map<std::string, IndexExpr>& known) {
   std::vector<std::string> vars;
   for (const IndexExpr& e : index) e.collect_vars(vars);
-  return std::all_of(vars.begin(), vars.end(), [&](const std::string& v) { return known.count(v) > 0; });
+  return std::all_of(vars.begin(), vars.end(),
+                     [&](const std::string& v) { return known.count(v) > 0; });
 }
 
-// The source's element over the dims of statement s, along its reads and through the via statements.
-std::optional<std::vector<IndexExpr>> source_element(const Analysis& a, const Repair& r, const StatementInfo& s,
+// The source's element over the dims of statement s, along its reads and through the via
+// statements.
+std::optional<std::vector<IndexExpr>> source_element(const Analysis& a, const Repair& r,
+                                                     const StatementInfo& s,
                                                      const std::string& source, int depth) {
   for (size_t k = 0; k < s.reads.size(); ++k) {
     const Access& read = s.statement->reads[k];
@@ -202,7 +226,9 @@ std::optional<std::vector<IndexExpr>> source_element(const Analysis& a, const Re
     if (read.tensor == source) return s.reads[k];
     for (const std::string& v : r.via) {
       auto via = a.statements.find(v);
-      if (via == a.statements.end() || via->second.statement->write.tensor != read.tensor || depth > 16) continue;
+      if (via == a.statements.end() || via->second.statement->write.tensor != read.tensor ||
+          depth > 16)
+        continue;
       auto inner = source_element(a, r, via->second, source, depth + 1);
       if (!inner) continue;
       const auto by = dims_of_element(via->second, s.reads[k]);
@@ -222,43 +248,49 @@ Expected<RepairPlan> plan_repair(const Analysis& a, const Repair& r) {
   if (r.corrections.size() < r.target_tensors.size())
     return refuse(where, "it has fewer corrections than targets");
   auto target = r.targets.empty() ? a.statements.end() : a.statements.find(r.targets[0]);
-  if (target == a.statements.end()) return refuse(where, "its target statement is not in the program");
+  if (target == a.statements.end())
+    return refuse(where, "its target statement is not in the program");
   std::vector<IndexExpr> element;
-  for (size_t d = 0; d < target->second.write.size(); ++d) element.push_back(IndexExpr::var("e" + std::to_string(d)));
+  for (size_t d = 0; d < target->second.write.size(); ++d)
+    element.push_back(IndexExpr::var("e" + std::to_string(d)));
   const auto by = dims_of_element(target->second, element);
   for (const std::string& source : r.source_tensors) {
     auto index = source_element(a, r, target->second, source, 0);
     if (!index || !only_known(*index, by))
-      return refuse(where, "the element of source " + source + " is not a function of the target's element");
+      return refuse(
+          where, "the element of source " + source + " is not a function of the target's element");
     for (IndexExpr& e : *index) e = e.substitute(by);
     plan.source_index.push_back(std::move(*index));
   }
   return plan;
 }
 
-// Sources and targets of a repair live in the same loops, also where one of these loops has a single iteration.
+// Sources and targets of a repair live in the same loops, also where one of these loops has a
+// single iteration.
 void share_depths(KernelPlan& plan) {
   for (size_t pass = 0; pass < plan.repairs.size(); ++pass)
     for (const RepairPlan& p : plan.repairs) {
       std::vector<Resident*> group;
       for (const auto* names : {&p.repair->target_tensors, &p.repair->source_tensors})
         for (const std::string& t : *names)
-          if (auto r = plan.residents.find(t); r != plan.residents.end()) group.push_back(&r->second);
+          if (auto r = plan.residents.find(t); r != plan.residents.end())
+            group.push_back(&r->second);
       size_t depth = SIZE_MAX;
       for (const Resident* r : group) depth = std::min(depth, r->depth);
       for (Resident* r : group) r->depth = depth;
     }
 }
 
-// Whether some loop at this depth holds a few of these leaves, but not all: its copy for other iterations or
-// statements stands beside it, so a value inside would not reach the rest.
+// Whether some loop at this depth holds a few of these leaves, but not all: its copy for other
+// iterations or statements stands beside it, so a value inside would not reach the rest.
 bool parted(const LoopPtr& l, size_t depth, const std::set<const LeafGeometry*>& users) {
   if (l->kind == Loop::Kind::For && static_cast<size_t>(l->depth) + 1 == depth) {
     size_t here = 0;
     for (const auto& leaf : leaves_of(l)) here += users.count(leaf.get());
     return here > 0 && here < users.size();
   }
-  return std::any_of(l->children.begin(), l->children.end(), [&](const LoopPtr& c) { return parted(c, depth, users); });
+  return std::any_of(l->children.begin(), l->children.end(),
+                     [&](const LoopPtr& c) { return parted(c, depth, users); });
 }
 
 // A resident lives in a loop that holds every leaf that uses it.
@@ -268,7 +300,8 @@ void lift_parted(KernelPlan& plan, const LoopPtr& kernel) {
 }
 
 void collect(const LoopPtr& l, std::vector<std::shared_ptr<const LeafGeometry>>& out) {
-  if (l->kind == Loop::Kind::Statement && std::find(out.begin(), out.end(), l->leaf) == out.end()) out.push_back(l->leaf);
+  if (l->kind == Loop::Kind::Statement && std::find(out.begin(), out.end(), l->leaf) == out.end())
+    out.push_back(l->leaf);
   for (const LoopPtr& c : l->children) collect(c, out);
 }
 
@@ -283,7 +316,9 @@ std::vector<std::shared_ptr<const LeafGeometry>> leaves_of(const LoopPtr& l) {
 poly::Scope Analysis::scope(const std::string& tensor) const {
   const poly::Tensor* t = program->tensor(tensor);
   auto it = schedule->scopes.find(tensor);
-  return t && t->kind == poly::TensorKind::Temp && it != schedule->scopes.end() ? it->second : poly::Scope::Global;
+  return t && t->kind == poly::TensorKind::Temp && it != schedule->scopes.end()
+             ? it->second
+             : poly::Scope::Global;
 }
 
 Expected<Analysis> analyse(const poly::Schedule& s, const poly::Sizes& sizes) {
@@ -300,17 +335,21 @@ Expected<Analysis> analyse(const poly::Schedule& s, const poly::Sizes& sizes) {
   }
   for (const poly::Tensor& t : s.program->tensors) {
     std::vector<int64_t> e;
-    for (const isl::pw_aff& x : t.extents) e.push_back(to_int(substitute_params(x, sizes).max_val()));
+    for (const isl::pw_aff& x : t.extents)
+      e.push_back(to_int(substitute_params(x, sizes).max_val()));
     a.extents.emplace(t.name, std::move(e));
   }
   return a;
 }
 
-Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel, const std::vector<LoopPtr>& all_kernels,
+Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel,
+                                 const std::vector<LoopPtr>& all_kernels,
                                  const std::set<std::string>& demoted) {
   KernelPlan plan;
   plan.leaves = leaves_of(kernel);
-  for (const Loop* l = kernel.get(); l && l->kind == Loop::Kind::For && l->mapping == Mapping::Grid && l->depth == static_cast<int>(plan.grid);
+  for (const Loop* l = kernel.get();
+       l && l->kind == Loop::Kind::For && l->mapping == Mapping::Grid &&
+       l->depth == static_cast<int>(plan.grid);
        l = l->children[0].get())
     ++plan.grid;
   std::set<std::string> tensors;
@@ -329,17 +368,23 @@ Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel, const
     if (uses.empty()) continue;
     if (written_elsewhere(a, t, kernel, all_kernels)) {
       if (!registers) continue;
-      return refuse("tensor " + t, "it is in register scope, but used in one kernel and written in another", "put it in global scope");
+      return refuse("tensor " + t,
+                    "it is in register scope, but used in one kernel and written in another",
+                    "put it in global scope");
     }
     Resident r;
     r.tensor = t;
     r.depth = resident_depth(uses, a.sizes);
     r.store = !registers;
     if (registers && r.depth < plan.grid)
-      return refuse("tensor " + t, "in register scope, its elements are not confined to one block of the grid: " +
-                                       uses[0].leaf->loops[r.depth].name + " varies for one element",
+      return refuse("tensor " + t,
+                    "in register scope, its elements are not confined to one block of the grid: " +
+                        uses[0].leaf->loops[r.depth].name + " varies for one element",
                     "put it in global scope, or map that loop serial");
-    if (!registers && (r.depth < plan.grid || !std::all_of(uses.begin(), uses.end(), [&](const Use& u) { return boxes_disjoint(u, r.depth, ranges); })))
+    if (!registers && (r.depth < plan.grid ||
+                       !std::all_of(
+                           uses.begin(), uses.end(),
+                           [&](const Use& u) { return boxes_disjoint(u, r.depth, ranges); })))
       continue;
     for (const Use& u : uses_of(a, plan, t, true)) r.writers.insert(u.leaf);
     for (const Use& u : uses_of(a, plan, t, !registers)) r.users.insert(u.leaf);

@@ -1,5 +1,5 @@
-// What the lowering knows before it emits anything: affine forms of all accesses, where each tensor lives in a
-// kernel, and how repairs connect their accumulators.
+// What the lowering knows before it emits anything: affine forms of all accesses, where each tensor
+// lives in a kernel, and how repairs connect their accumulators.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct StatementInfo {
   const poly::Statement* statement = nullptr;
   std::vector<std::string> dims;
   std::vector<IndexExpr> write;
-  std::vector<std::vector<IndexExpr>> reads;   // gathered dims: 0
+  std::vector<std::vector<IndexExpr>> reads;  // gathered dims: 0
   std::vector<IndexExpr> indices;
 };
 
@@ -32,16 +32,18 @@ struct Analysis {
   poly::Sizes sizes;
   std::map<std::string, StatementInfo> statements;
   std::map<std::string, std::vector<int64_t>> extents;  // by tensor
-  std::map<std::string, const poly::Statement*> writer; // by tensor: its reduction, or any statement writing it
-  poly::Scope scope(const std::string& tensor) const;   // Temps only; all else is Global
+  std::map<std::string, const poly::Statement*>
+      writer;  // by tensor: its reduction, or any statement writing it
+  poly::Scope scope(const std::string& tensor) const;  // Temps only; all else is Global
 };
 Expected<Analysis> analyse(const poly::Schedule& s, const poly::Sizes& sizes);
 
-// A tensor whose current tile is an SSA value inside the loops 0..depth-1 that determine its elements.
+// A tensor whose current tile is an SSA value inside the loops 0..depth-1 that determine its
+// elements.
 struct Resident {
   std::string tensor;
   size_t depth = 0;
-  bool store = false;                          // a memory-scoped reduction: written back where the loops end
+  bool store = false;  // a memory-scoped reduction: written back where the loops end
   std::set<const LeafGeometry*> writers, users;  // leaves that write it; that write or read it
 };
 
@@ -57,10 +59,11 @@ struct KernelPlan {
   std::vector<std::shared_ptr<const LeafGeometry>> leaves;  // in order of first occurrence
   std::map<std::string, Resident> residents;
   std::vector<RepairPlan> repairs;
-  size_t grid = 0;                             // leading Grid loops
+  size_t grid = 0;  // leading Grid loops
 };
 // `demoted`: memory-scoped reductions that shall not be kept in values.
-Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel, const std::vector<LoopPtr>& all_kernels,
+Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel,
+                                 const std::vector<LoopPtr>& all_kernels,
                                  const std::set<std::string>& demoted);
 
 // Leaves of statements below a loop node, each once, in order.

@@ -10,8 +10,10 @@ using tile::Instr;
 
 tile::ValueId KernelLowering::constant(double v, Type t) {
   if (t == Type::I32 || t == Type::I8) {  // the identities of max and min, within the type
-    const double hi = t == Type::I32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int8_t>::max();
-    const double lo = t == Type::I32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int8_t>::min();
+    const double hi =
+        t == Type::I32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int8_t>::max();
+    const double lo =
+        t == Type::I32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int8_t>::min();
     v = v > hi ? hi : v < lo ? lo : v;
   }
   return builder().constant(v, t);
@@ -19,7 +21,8 @@ tile::ValueId KernelLowering::constant(double v, Type t) {
 
 tile::ValueId KernelLowering::cast(ValueId v, Type t) { return builder().cast(v, t); }
 
-// Integer operands of a floating-point operation become that type; comparisons follow their widest operand.
+// Integer operands of a floating-point operation become that type; comparisons follow their widest
+// operand.
 tile::ValueId KernelLowering::operation(nautilus::Op op, Type type, std::vector<ValueId> args) {
   Type wide = type;
   if (type == Type::Bool && op != Op::Not && op != Op::And && op != Op::Or && args.size() == 2)
@@ -37,8 +40,12 @@ tile::ValueId KernelLowering::lower(At& at, const Expr& e) {
   if (auto it = at.values.find(e); it != at.values.end()) return it->second;
   ValueId v = -1;
   switch (e->op) {
-    case Op::Const: v = constant(e->value, e->type); break;
-    case Op::Read: v = read(at, e->index); break;
+    case Op::Const:
+      v = constant(e->value, e->type);
+      break;
+    case Op::Read:
+      v = read(at, e->index);
+      break;
     case Op::Index: {
       Instr i;
       i.code = Code::Iota;
@@ -56,7 +63,9 @@ tile::ValueId KernelLowering::lower(At& at, const Expr& e) {
       }
       break;
     }
-    case Op::Var: fail("statement " + at.info->statement->name, "free variable " + e->name); break;
+    case Op::Var:
+      fail("statement " + at.info->statement->name, "free variable " + e->name);
+      break;
     case Op::Cast: {
       const ValueId a = lower(at, e->args[0]);
       if (!failure_) v = cast(a, e->type);
@@ -72,7 +81,8 @@ tile::ValueId KernelLowering::lower(At& at, const Expr& e) {
   return v;
 }
 
-tile::ValueId KernelLowering::lower_with(const Expr& e, const std::map<std::string, ValueId>& vars) {
+tile::ValueId KernelLowering::lower_with(const Expr& e,
+                                         const std::map<std::string, ValueId>& vars) {
   if (failure_) return -1;
   std::map<Expr, ValueId> done;
   std::function<ValueId(const Expr&)> go = [&](const Expr& x) -> ValueId {
@@ -83,8 +93,10 @@ tile::ValueId KernelLowering::lower_with(const Expr& e, const std::map<std::stri
       v = constant(x->value, x->type);
     } else if (x->op == Op::Var) {
       auto it = vars.find(x->name);
-      if (it == vars.end()) fail("expression " + to_string(e), "free variable " + x->name);
-      else v = it->second;
+      if (it == vars.end())
+        fail("expression " + to_string(e), "free variable " + x->name);
+      else
+        v = it->second;
     } else if (x->op == Op::Param && a_.sizes.count(x->name)) {
       v = constant(static_cast<double>(a_.sizes.at(x->name)), x->type);
     } else if (x->op == Op::Cast) {
@@ -103,7 +115,8 @@ tile::ValueId KernelLowering::lower_with(const Expr& e, const std::map<std::stri
   return go(e);
 }
 
-tile::ValueId KernelLowering::combine(const poly::Reduction& r, ValueId acc, ValueId value, Type type) {
+tile::ValueId KernelLowering::combine(const poly::Reduction& r, ValueId acc, ValueId value,
+                                      Type type) {
   if (failure_) return -1;
   const Expr a = Expr::var("a", elem(acc)), b = Expr::var("b", elem(value));
   return cast(lower_with(poly::combine_expr(r, a, b), {{"a", acc}, {"b", value}}), type);

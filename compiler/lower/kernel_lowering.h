@@ -1,5 +1,5 @@
-// One kernel: walks its loops and builds the tile program. Split over walk.cpp (loops, branches, carried values),
-// statements.cpp, expressions.cpp and repairs.cpp.
+// One kernel: walks its loops and builds the tile program. Split over walk.cpp (loops, branches,
+// carried values), statements.cpp, expressions.cpp and repairs.cpp.
 #pragma once
 
 #include "compiler/lower/analysis.h"
@@ -7,7 +7,8 @@
 
 namespace nautilus::lower {
 
-// What went wrong; `demote`: a memory-scoped reduction that may be tried without keeping it in a value.
+// What went wrong; `demote`: a memory-scoped reduction that may be tried without keeping it in a
+// value.
 struct Failure {
   Refusal refusal;
   std::string demote;
@@ -27,24 +28,25 @@ class KernelLowering {
   // --- walk.cpp
   void walk(const LoopPtr& l);
   void walk_for(const Loop& f);
-  void walk_body(const Loop& f);                        // with the residents of its depth entered
+  void walk_body(const Loop& f);  // with the residents of its depth entered
   void walk_if(const Loop& i);
   std::vector<std::string> enter(size_t depth, const std::vector<LoopPtr>& children);
   void leave(const std::vector<std::string>& keys);
   std::optional<Shape> entry_shape(const Resident& r, const std::vector<LoopPtr>& children);
   std::set<std::string> modified(const LoopPtr& l) const;  // keys of the environment
-  ValueId defined(const std::string& key);              // its value; zeros if nothing was written yet
-  bool carry(const Loop& f, const std::vector<std::vector<std::string>>& groups, std::vector<std::vector<std::string>>& finer);
+  ValueId defined(const std::string& key);  // its value; zeros if nothing was written yet
+  bool carry(const Loop& f, const std::vector<std::vector<std::string>>& groups,
+             std::vector<std::vector<std::string>>& finer);
 
   // --- statements.cpp
   // A statement at one place of the loops: its dims, accesses and axes in terms of loop variables.
   struct At {
     const Loop* loop = nullptr;
     const StatementInfo* info = nullptr;
-    std::map<std::string, IndexExpr> dims;              // dim name -> base + axis
-    std::map<std::string, int64_t> axes;                // name -> extent
+    std::map<std::string, IndexExpr> dims;  // dim name -> base + axis
+    std::map<std::string, int64_t> axes;    // name -> extent
     Cond mask = Cond::always();
-    std::map<Expr, ValueId> values;                     // of the statement's expressions
+    std::map<Expr, ValueId> values;  // of the statement's expressions
     ValueId guard = -1;
     std::vector<IndexExpr> index(const std::vector<IndexExpr>& over_dims) const;
   };
@@ -56,16 +58,19 @@ class KernelLowering {
   void write_pointwise(At& at, ValueId v);
   void fold(At& at, ValueId term, const Cond& after);
   ValueId read(At& at, int k);
-  ValueId load(At& at, const std::string& tensor, const std::vector<IndexExpr>& index, const poly::Access* access, const Cond& mask);
+  ValueId load(At& at, const std::string& tensor, const std::vector<IndexExpr>& index,
+               const poly::Access* access, const Cond& mask);
   void store(const std::string& tensor, const std::vector<IndexExpr>& index, ValueId v, Cond cond,
              const std::map<std::string, int64_t>& axes);
-  Cond in_bounds(const std::string& tensor, const std::vector<IndexExpr>& index, const std::map<std::string, int64_t>& axes) const;
+  Cond in_bounds(const std::string& tensor, const std::vector<IndexExpr>& index,
+                 const std::map<std::string, int64_t>& axes) const;
   ValueId as_shape(const Entry& e, const Shape& to, const std::string& tensor);  // renamed value
   Ranges ranges_with(const std::map<std::string, int64_t>& axes) const;
 
   // --- expressions.cpp
   ValueId lower(At& at, const Expr& e);
-  ValueId lower_with(const Expr& e, const std::map<std::string, ValueId>& vars);  // free variables only
+  ValueId lower_with(const Expr& e,
+                     const std::map<std::string, ValueId>& vars);  // free variables only
   ValueId operation(nautilus::Op op, Type type, std::vector<ValueId> args);
   ValueId combine(const poly::Reduction& r, ValueId acc, ValueId value, Type type);
   ValueId constant(double v, Type t);
@@ -76,9 +81,10 @@ class KernelLowering {
   static std::string reference(size_t repair, const std::string& source);
   bool is_target(size_t repair, const std::string& tensor) const;
   void enter_references(const std::vector<std::string>& entered);
-  void synchronize(const std::string& tensor);          // applies pending corrections of a target
+  void synchronize(const std::string& tensor);  // applies pending corrections of a target
   void correct(size_t repair);
-  ValueId at_rest(const poly::Statement& reader, const std::string& source, ValueId value);  // see Repair::rest
+  ValueId at_rest(const poly::Statement& reader, const std::string& source,
+                  ValueId value);  // see Repair::rest
 
   tile::Builder& builder() { return *builder_; }
   // Runs fn with a builder on a new region.
@@ -97,7 +103,8 @@ class KernelLowering {
     builder_ = outer;
     return r;
   }
-  void fail(const std::string& where, const std::string& why, const std::string& demote = "", const std::string& suggest = "") {
+  void fail(const std::string& where, const std::string& why, const std::string& demote = "",
+            const std::string& suggest = "") {
     if (!failure_) failure_ = Failure{{"lower the schedule", where, why, suggest}, demote};
   }
   bool can_demote(const std::string& tensor) const {
@@ -111,9 +118,9 @@ class KernelLowering {
   tile::Kernel& kernel_;
   tile::Builder* builder_ = nullptr;
   Env env_;
-  Ranges ranges_;                                       // loop variables in scope
-  std::map<std::string, IndexExpr> subst_;              // loops with one iteration, shifted grid loops
-  std::map<ValueId, Cond> zero_filled_;                 // loads: lanes outside are 0
+  Ranges ranges_;                           // loop variables in scope
+  std::map<std::string, IndexExpr> subst_;  // loops with one iteration, shifted grid loops
+  std::map<ValueId, Cond> zero_filled_;     // loads: lanes outside are 0
   std::optional<Failure> failure_;
 };
 

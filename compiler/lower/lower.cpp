@@ -23,9 +23,10 @@ bool has_elements(const Analysis& a, const std::string& tensor) {
   return true;
 }
 
-// Every element := the reduction's identity. Rows along the last dim are tiles; outer dims are loops from `grid` on.
-void fill(tile::Kernel& k, Region& at, const tile::Module& m, const poly::Tensor& t, const std::vector<int64_t>& extents,
-          double value, const std::string& origin, bool grid) {
+// Every element := the reduction's identity. Rows along the last dim are tiles; outer dims are
+// loops from `grid` on.
+void fill(tile::Kernel& k, Region& at, const tile::Module& m, const poly::Tensor& t,
+          const std::vector<int64_t>& extents, double value, const std::string& origin, bool grid) {
   constexpr int64_t kTile = 256;
   std::vector<IndexExpr> index;
   std::map<std::string, int64_t> axes;
@@ -82,10 +83,13 @@ bool needs_fill(const Analysis& a, const Statement& w, const std::vector<KernelP
   if (!w.reduction || !has_elements(a, w.write.tensor)) return false;
   bool kept = false;
   for (const KernelPlan& p : plans)
-    if (auto r = p.residents.find(w.write.tensor); r != p.residents.end() && r->second.store) kept = true;
+    if (auto r = p.residents.find(w.write.tensor); r != p.residents.end() && r->second.store)
+      kept = true;
   if (!kept) return true;
-  const isl::set all = substitute_params(a.program->elements(*a.program->tensor(w.write.tensor)), a.sizes);
-  const isl::set written = substitute_params(w.domain, a.sizes).apply(substitute_params(w.write.map, a.sizes));
+  const isl::set all =
+      substitute_params(a.program->elements(*a.program->tensor(w.write.tensor)), a.sizes);
+  const isl::set written =
+      substitute_params(w.domain, a.sizes).apply(substitute_params(w.write.map, a.sizes));
   return !all.is_subset(written);
 }
 
@@ -115,12 +119,14 @@ struct ModuleLowering {
       int users = 0;
       for (const KernelPlan& p : plans) users += accesses(a, p, t.name, false);
       if (users > 1)
-        return Refusal{"lower the schedule", "tensor " + t.name, "in shared scope, it is used by several kernels", "put it in global scope"};
+        return Refusal{"lower the schedule", "tensor " + t.name,
+                       "in shared scope, it is used by several kernels", "put it in global scope"};
     }
     return {};
   }
 
-  // Plans and lowers one kernel; a memory-scoped reduction that cannot be kept in a value is tried in memory.
+  // Plans and lowers one kernel; a memory-scoped reduction that cannot be kept in a value is tried
+  // in memory.
   std::optional<Refusal> lower(const LoopPtr& root, KernelPlan& plan, tile::Kernel& out) {
     std::set<std::string> demoted;
     for (;;) {
@@ -129,10 +135,12 @@ struct ModuleLowering {
       plan = *p;
       out = tile::Kernel{};
       for (const poly::Tensor& t : a.program->tensors)
-        if (a.scope(t.name) == Scope::Shared && accesses(a, plan, t.name, false)) out.shared.push_back(declaration(a, t, Scope::Shared));
+        if (a.scope(t.name) == Scope::Shared && accesses(a, plan, t.name, false))
+          out.shared.push_back(declaration(a, t, Scope::Shared));
       auto failure = KernelLowering(a, plan, module, out).run(root);
       if (!failure) return {};
-      if (failure->demote.empty() || !demoted.insert(failure->demote).second) return failure->refusal;
+      if (failure->demote.empty() || !demoted.insert(failure->demote).second)
+        return failure->refusal;
     }
   }
 };
@@ -140,7 +148,8 @@ struct ModuleLowering {
 Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& options) {
   const Sizes sizes = bound_sizes(*s.program);
   for (const std::string& p : s.program->params)
-    if (!sizes.count(p)) return Refusal{"lower the schedule", "size " + p, "it is not bound", "bind it to a value"};
+    if (!sizes.count(p))
+      return Refusal{"lower the schedule", "size " + p, "it is not bound", "bind it to a value"};
   auto a = analyse(s, sizes);
   if (!a) return a.error();
   auto loops = generate_loops(s, {options.separate_full_tiles});
@@ -162,7 +171,8 @@ Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& optio
     m.module.kernels.push_back(std::move(k));
   };
   for (size_t k = 0; k <= m.kernels.size(); ++k) {
-    for (const auto& [tensor, w] : a->writer) {  // before the first kernel that writes it, and before any reader
+    for (const auto& [tensor, w] :
+         a->writer) {  // before the first kernel that writes it, and before any reader
       const bool here = k == m.kernels.size() || accesses(*a, m.plans[k], tensor, false);
       if (!here || filled.count(tensor) || !needs_fill(*a, *w, m.plans)) continue;
       const Scope scope = a->scope(tensor);
@@ -171,14 +181,16 @@ Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& optio
       const double id = identity_value(*w->reduction);
       if (scope == Scope::Shared) {
         Region body;
-        fill(bodies[k], body, m.module, *a->program->tensor(tensor), a->extents.at(tensor), id, w->name, false);
+        fill(bodies[k], body, m.module, *a->program->tensor(tensor), a->extents.at(tensor), id,
+             w->name, false);
         body.body.insert(body.body.end(), std::make_move_iterator(bodies[k].body.body.begin()),
                          std::make_move_iterator(bodies[k].body.body.end()));
         bodies[k].body.body = std::move(body.body);
         continue;
       }
       tile::Kernel init;
-      fill(init, init.body, m.module, *a->program->tensor(tensor), a->extents.at(tensor), id, w->name, true);
+      fill(init, init.body, m.module, *a->program->tensor(tensor), a->extents.at(tensor), id,
+           w->name, true);
       add(std::move(init), "identity of " + tensor);
     }
     if (k < m.kernels.size() && !m.plans[k].leaves.empty()) {
@@ -195,7 +207,8 @@ Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& optio
 }  // namespace
 
 Expected<tile::Module> lower(const Schedule& s, const LowerOptions& options) {
-  auto made = with_quota(s.program->context->get(), kDefaultQuota, [&]() { return lower_module(s, options); });
+  auto made = with_quota(s.program->context->get(), kDefaultQuota,
+                         [&]() { return lower_module(s, options); });
   if (!made) return made.error();
   return std::move(*made);
 }

@@ -9,10 +9,11 @@ namespace nautilus::lower {
 struct LowerOptions {
   bool separate_full_tiles = true;
 };
-// Lowers every top-level kernel of the schedule. Leaf bands mapped Tile become tile axes, everything else
-// loops (a schedule without Tile members lowers to scalar code: any legal schedule runs). Register-scoped
-// tensors become SSA values carried by loops; rolling-update repairs become corrections of carried values.
-// The program's sizes must be bound. A Refusal names the statement and what cannot be expressed.
+// Lowers every top-level kernel of the schedule. Leaf bands mapped Tile become tile axes,
+// everything else loops (a schedule without Tile members lowers to scalar code: any legal schedule
+// runs). Register-scoped tensors become SSA values carried by loops; rolling-update repairs become
+// corrections of carried values. The program's sizes must be bound. A Refusal names the statement
+// and what cannot be expressed.
 Expected<tile::Module> lower(const poly::Schedule& s, const LowerOptions& options = {});
 
 }  // namespace nautilus::lower

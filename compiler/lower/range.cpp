@@ -21,7 +21,8 @@ std::optional<int64_t> mul(std::optional<int64_t> a, int64_t c) {
 }
 
 // min/max of two intervals' lower or upper ends; `both`: the result needs both ends to be known.
-std::optional<int64_t> pick(std::optional<int64_t> a, std::optional<int64_t> b, bool smaller, bool both) {
+std::optional<int64_t> pick(std::optional<int64_t> a, std::optional<int64_t> b, bool smaller,
+                            bool both) {
   if (a && b) return smaller ? std::min(*a, *b) : std::max(*a, *b);
   if (both) return {};
   return a ? a : b;
@@ -32,7 +33,8 @@ std::optional<int64_t> pick(std::optional<int64_t> a, std::optional<int64_t> b, 
 Range range_of(const IndexExpr& e, const Ranges& vars) {
   using Kind = IndexExpr::Kind;
   switch (e.kind()) {
-    case Kind::Const: return {e.constant(), e.constant()};
+    case Kind::Const:
+      return {e.constant(), e.constant()};
     case Kind::Var: {
       auto it = vars.find(e.name());
       return it == vars.end() ? Range{} : it->second;

@@ -15,8 +15,9 @@ struct Range {
 };
 using Ranges = std::map<std::string, Range>;
 
-// The interval of e when every variable lies in its range (an unknown variable is unbounded). Like terms were
-// collected by IndexExpr, so an affine expression's interval is exact over independent variables.
+// The interval of e when every variable lies in its range (an unknown variable is unbounded). Like
+// terms were collected by IndexExpr, so an affine expression's interval is exact over independent
+// variables.
 Range range_of(const IndexExpr& e, const Ranges& vars);
 
 // True if the atom holds for all values of the variables.

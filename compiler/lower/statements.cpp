@@ -1,4 +1,5 @@
-// One statement over its tile: loads with masks, the value, and the store or the fold into its accumulator.
+// One statement over its tile: loads with masks, the value, and the store or the fold into its
+// accumulator.
 #include <algorithm>
 
 #include "compiler/lower/kernel_lowering.h"
@@ -21,8 +22,10 @@ std::set<std::string> axes_in(const Cond::Atom& a, const std::map<std::string, i
   return out;
 }
 
-// Atoms of a conjunction over subsets of the given axes (all of a disjunction, if it mentions no other).
-Cond over(const Cond& c, const std::map<std::string, int64_t>& axes, const std::function<bool(const std::set<std::string>&)>& keep) {
+// Atoms of a conjunction over subsets of the given axes (all of a disjunction, if it mentions no
+// other).
+Cond over(const Cond& c, const std::map<std::string, int64_t>& axes,
+          const std::function<bool(const std::set<std::string>&)>& keep) {
   if (c.is_always() || c.any.empty()) return c;
   if (c.any.size() > 1) {
     for (const auto& conj : c.any)
@@ -54,8 +57,8 @@ std::vector<IndexExpr> KernelLowering::At::index(const std::vector<IndexExpr>& o
   return out;
 }
 
-// The base of each dim comes from the leaf's geometry over the loops' own variables, so that one element has one
-// expression in all copies of a statement.
+// The base of each dim comes from the leaf's geometry over the loops' own variables, so that one
+// element has one expression in all copies of a statement.
 KernelLowering::At KernelLowering::locate(const Loop& l) const {
   At at;
   at.loop = &l;
@@ -88,8 +91,10 @@ void KernelLowering::statement(const Loop& l) {
   if (at.mask.any.empty()) return;  // no lane is inside
   if (s.guard) at.guard = lower(at, s.guard);
   if (failure_) return;
-  if (s.reduction) reduction(at);
-  else pointwise(at);
+  if (s.reduction)
+    reduction(at);
+  else
+    pointwise(at);
 }
 
 void KernelLowering::pointwise(At& at) {
@@ -104,14 +109,18 @@ void KernelLowering::write_pointwise(At& at, ValueId v) {
   const auto index = at.index(at.info->write);
   auto entry = env_.find(t);
   if (entry == env_.end()) {
-    if (a_.scope(t) == Scope::Register) return fail("statement " + s.name, "register tensor " + t + " has no place here");
+    if (a_.scope(t) == Scope::Register)
+      return fail("statement " + s.name, "register tensor " + t + " has no place here");
     if (at.guard >= 0)  // skipped instances leave what is there
       v = builder().map(Op::Select, {at.guard, v, load(at, t, index, nullptr, at.mask)});
     return store(t, index, v, at.mask, at.axes);
   }
   Entry& e = entry->second;
   auto own = shape_of(index, at.axes, e.shape.elem);
-  if (!own) return fail("statement " + s.name, "its element of " + t + " is not one index or one axis a dimension", "", "put " + t + " in global scope");
+  if (!own)
+    return fail("statement " + s.name,
+                "its element of " + t + " is not one index or one axis a dimension", "",
+                "put " + t + " in global scope");
   if (e.value >= 0 && (!at.mask.is_always() || at.guard >= 0)) {
     const ValueId old = as_shape(e, *own, t);
     if (failure_) return;
@@ -132,24 +141,37 @@ void KernelLowering::reduction(At& at) {
   const Type type = a_.program->tensor(t)->type;
   std::set<std::string> reduced;
   for (int d : s.reduction->dims)
-    if (!at.loop->axis[static_cast<size_t>(d)].empty()) reduced.insert(at.loop->axis[static_cast<size_t>(d)]);
+    if (!at.loop->axis[static_cast<size_t>(d)].empty())
+      reduced.insert(at.loop->axis[static_cast<size_t>(d)]);
   for (size_t p = 0; p < plan_.repairs.size(); ++p) {
     const Repair& r = *plan_.repairs[p].repair;
-    if (!is_target(p, t) || (env_.count(t) && !r.source_tensors.empty() && env_.count(reference(p, r.source_tensors[0])))) continue;
-    return fail("repair of " + s.name, "its accumulator " + t + " and the sources it is corrected for are not kept in registers", "",
-                "put them in register scope, with loops that determine their elements outside the repaired band");
+    if (!is_target(p, t) || (env_.count(t) && !r.source_tensors.empty() &&
+                             env_.count(reference(p, r.source_tensors[0]))))
+      continue;
+    return fail(
+        "repair of " + s.name,
+        "its accumulator " + t + " and the sources it is corrected for are not kept in registers",
+        "",
+        "put them in register scope, with loops that determine their elements outside the repaired "
+        "band");
   }
   // Corrections first: they refer to the sources as they are when the term is evaluated.
   synchronize(t);
   ValueId term = reduced_term(at, reduced, type);
   if (failure_) return;
-  const Cond after = at.mask.any.size() == 1 ? over(at.mask, at.axes, [&](const auto& axes) {
-    return std::none_of(axes.begin(), axes.end(), [&](const auto& x) { return reduced.count(x) > 0; });
-  }) : Cond::always();
+  const Cond after = at.mask.any.size() == 1
+                         ? over(at.mask, at.axes,
+                                [&](const auto& axes) {
+                                  return std::none_of(axes.begin(), axes.end(), [&](const auto& x) {
+                                    return reduced.count(x) > 0;
+                                  });
+                                })
+                         : Cond::always();
   fold(at, term, after);
 }
 
-// The term with absent lanes at the identity, reduced over `axes`; conditions without reduced axes are left for later.
+// The term with absent lanes at the identity, reduced over `axes`; conditions without reduced axes
+// are left for later.
 tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& axes, Type acc) {
   const Statement& s = *at.info->statement;
   const Reduction& red = *s.reduction;
@@ -162,20 +184,26 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
     ValueId a = lower(at, s.expr->args[0]), b = lower(at, s.expr->args[1]);
     if (failure_) return -1;
     const auto in_a = axis_names(kernel_.types.at(a)), in_b = axis_names(kernel_.types.at(b));
-    const bool contraction = subset(axes, in_a) && subset(axes, in_b) && !subset(in_a, in_b) && !subset(in_b, in_a) &&
-                             s.expr->args[0] != s.expr->args[1];
-    const bool maskable = before.any.size() == 1 && std::all_of(before.any[0].begin(), before.any[0].end(), [&](const auto& atom) {
-      const auto x = axes_in(atom, at.axes);
-      return subset(x, in_a) || subset(x, in_b);
-    });
+    const bool contraction = subset(axes, in_a) && subset(axes, in_b) && !subset(in_a, in_b) &&
+                             !subset(in_b, in_a) && s.expr->args[0] != s.expr->args[1];
+    const bool maskable =
+        before.any.size() == 1 &&
+        std::all_of(before.any[0].begin(), before.any[0].end(), [&](const auto& atom) {
+          const auto x = axes_in(atom, at.axes);
+          return subset(x, in_a) || subset(x, in_b);
+        });
     if (contraction && maskable) {
-      // Zero where the operand has a condition's axes: in both, since zero times what lies outside may be NaN. Loads may
-      // be zero there already. Where one operand lacks a condition's axes, its lanes belong to other terms too.
+      // Zero where the operand has a condition's axes: in both, since zero times what lies outside
+      // may be NaN. Loads may be zero there already. Where one operand lacks a condition's axes,
+      // its lanes belong to other terms too.
       auto masked = [&](ValueId v, const std::set<std::string>& in) {
         Cond::Conj mine, known;
-        if (auto z = zero_filled_.find(v); z != zero_filled_.end() && z->second.any.size() == 1) known = z->second.any[0];
+        if (auto z = zero_filled_.find(v); z != zero_filled_.end() && z->second.any.size() == 1)
+          known = z->second.any[0];
         for (const auto& atom : before.any[0])
-          if (subset(axes_in(atom, at.axes), in) && std::find(known.begin(), known.end(), atom) == known.end()) mine.push_back(atom);
+          if (subset(axes_in(atom, at.axes), in) &&
+              std::find(known.begin(), known.end(), atom) == known.end())
+            mine.push_back(atom);
         return mine.empty() ? v : builder().mask(Cond{{mine}}, v, constant(0, elem(v)));
       };
       a = masked(a, in_a);
@@ -186,7 +214,8 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
   }
   ValueId term = lower(at, s.expr);
   if (failure_) return -1;
-  if (acc == Type::F64 || (is_float(acc) && !is_float(elem(term)))) term = cast(term, acc == Type::F64 ? Type::F64 : Type::F32);
+  if (acc == Type::F64 || (is_float(acc) && !is_float(elem(term))))
+    term = cast(term, acc == Type::F64 ? Type::F64 : Type::F32);
   const double id = identity_value(red);
   if (at.guard >= 0) term = builder().map(Op::Select, {at.guard, term, constant(id, elem(term))});
   if (!before.is_always()) term = builder().mask(before, term, constant(id, elem(term)));
@@ -213,7 +242,9 @@ void KernelLowering::fold(At& at, ValueId term, const Cond& after) {
     Entry& e = entry->second;
     auto own = shape_of(index, at.axes, e.shape.elem);
     if (!own)
-      return fail("statement " + s.name, "its element of " + t + " is not one index or one axis a dimension", can_demote(t) ? t : "");
+      return fail("statement " + s.name,
+                  "its element of " + t + " is not one index or one axis a dimension",
+                  can_demote(t) ? t : "");
     const ValueId acc = as_shape(e, *own, t);
     if (failure_) return;
     Entry fresh;
@@ -224,14 +255,17 @@ void KernelLowering::fold(At& at, ValueId term, const Cond& after) {
     e.identity = false;
     return;
   }
-  if (a_.scope(t) == Scope::Register) return fail("statement " + s.name, "register tensor " + t + " has no place here");
+  if (a_.scope(t) == Scope::Register)
+    return fail("statement " + s.name, "register tensor " + t + " has no place here");
   if (!shape_of(index, at.axes, type) && !at.axes.empty()) {
-    // Two lanes may meet in one element: only sums of independent axes would be right, and none is provable here.
+    // Two lanes may meet in one element: only sums of independent axes would be right, and none is
+    // provable here.
     std::vector<std::string> used;
     for (const IndexExpr& e : index) e.collect_vars(used);
     for (const std::string& u : used)
       if (at.axes.count(u))
-        return fail("statement " + s.name, "its element of " + t + " mixes tile axes in one dimension", "",
+        return fail("statement " + s.name,
+                    "its element of " + t + " mixes tile axes in one dimension", "",
                     "map " + u + " serial");
   }
   Cond inside = conjunction(after, in_bounds(t, index, at.axes));
@@ -243,24 +277,28 @@ void KernelLowering::fold(At& at, ValueId term, const Cond& after) {
 tile::ValueId KernelLowering::as_shape(const Entry& e, const Shape& to, const std::string& tensor) {
   if (failure_) return -1;
   if (e.value < 0) {
-    fail("tensor " + tensor, "it is read where it is not written yet", can_demote(tensor) ? tensor : "", "put it in global scope");
+    fail("tensor " + tensor, "it is read where it is not written yet",
+         can_demote(tensor) ? tensor : "", "put it in global scope");
     return -1;
   }
   const tile::TileType type = kernel_.types.at(e.value);
   if (type.axes.empty()) return e.value;
   auto m = match(e.shape, to);
   if (!m) {
-    fail("tensor " + tensor, m.error().why, can_demote(tensor) ? tensor : "", "put it in global scope");
+    fail("tensor " + tensor, m.error().why, can_demote(tensor) ? tensor : "",
+         "put it in global scope");
     return -1;
   }
   auto has = [&](const std::string& name) {
-    return std::any_of(type.axes.begin(), type.axes.end(), [&](const tile::Axis& a) { return a.name == name; });
+    return std::any_of(type.axes.begin(), type.axes.end(),
+                       [&](const tile::Axis& a) { return a.name == name; });
   };
   ValueId v = e.value;
   std::vector<std::string> drop;
   for (const std::string& d : m->drop)
     if (has(d)) drop.push_back(d);
-  if (!drop.empty()) v = builder().reduce(elem(v) == Type::Bool ? ReduceOp::Any : ReduceOp::Max, v, drop);
+  if (!drop.empty())
+    v = builder().reduce(elem(v) == Type::Bool ? ReduceOp::Any : ReduceOp::Max, v, drop);
   Renames renames;
   for (const auto& [from, to_name] : m->renames)
     if (has(from)) renames.emplace_back(from, to_name);
@@ -276,8 +314,9 @@ tile::ValueId KernelLowering::read(At& at, int k) {
     const Entry& e = env_.at(t);
     auto shape = access.gathers.empty() ? shape_of(index, at.axes, e.shape.elem) : std::nullopt;
     if (!shape) {
-      fail("statement " + at.info->statement->name, "its read of " + t + " is not one index or one axis a dimension",
-           can_demote(t) ? t : "", "put " + t + " in global scope");
+      fail("statement " + at.info->statement->name,
+           "its read of " + t + " is not one index or one axis a dimension", can_demote(t) ? t : "",
+           "put " + t + " in global scope");
       return -1;
     }
     return at_rest(*at.info->statement, t, as_shape(e, *shape, t));
@@ -286,7 +325,8 @@ tile::ValueId KernelLowering::read(At& at, int k) {
     const auto w = a_.writer.find(t);
     if (w != a_.writer.end() && w->second->reduction)  // no instance writes it in this kernel
       return constant(identity_value(*w->second->reduction), a_.program->tensor(t)->type);
-    fail("statement " + at.info->statement->name, "it reads register tensor " + t + ", which is not written in this kernel", "",
+    fail("statement " + at.info->statement->name,
+         "it reads register tensor " + t + ", which is not written in this kernel", "",
          "put " + t + " in global scope");
     return -1;
   }
@@ -305,8 +345,9 @@ Cond KernelLowering::in_bounds(const std::string& tensor, const std::vector<Inde
   return simplify(c, ranges_with(axes));
 }
 
-tile::ValueId KernelLowering::load(At& at, const std::string& tensor, const std::vector<IndexExpr>& index,
-                                   const Access* access, const Cond& mask) {
+tile::ValueId KernelLowering::load(At& at, const std::string& tensor,
+                                   const std::vector<IndexExpr>& index, const Access* access,
+                                   const Cond& mask) {
   const std::map<std::string, int64_t>& axes = at.axes;
   Instr i;
   i.code = Code::Load;
@@ -316,11 +357,16 @@ tile::ValueId KernelLowering::load(At& at, const std::string& tensor, const std:
   if (access && !access->gathers.empty()) {
     i.gather.assign(index.size(), -1);
     for (const auto& g : access->gathers) {
-      ValueId v = lower(at, Expr::read(g.read, a_.program->tensor(at.info->statement->reads[static_cast<size_t>(g.read)].tensor)->type));
+      ValueId v = lower(
+          at, Expr::read(
+                  g.read,
+                  a_.program->tensor(at.info->statement->reads[static_cast<size_t>(g.read)].tensor)
+                      ->type));
       if (failure_) return -1;
       if (is_float(elem(v))) v = cast(v, Type::I32);
       const auto own = axis_names(kernel_.types.at(v));
-      const Cond inside = over(mask, axes, [&](const auto& x) { return !x.empty() && subset(x, own); });
+      const Cond inside =
+          over(mask, axes, [&](const auto& x) { return !x.empty() && subset(x, own); });
       if (!inside.is_always()) v = builder().mask(inside, v, constant(0, elem(v)));
       if (at.guard >= 0) v = builder().map(Op::Select, {at.guard, v, constant(0, elem(v))});
       i.gather[static_cast<size_t>(g.dim)] = static_cast<int>(i.operands.size());
@@ -337,8 +383,8 @@ tile::ValueId KernelLowering::load(At& at, const std::string& tensor, const std:
   return v;
 }
 
-void KernelLowering::store(const std::string& tensor, const std::vector<IndexExpr>& index, ValueId v, Cond cond,
-                           const std::map<std::string, int64_t>& axes) {
+void KernelLowering::store(const std::string& tensor, const std::vector<IndexExpr>& index,
+                           ValueId v, Cond cond, const std::map<std::string, int64_t>& axes) {
   if (failure_) return;
   if (cond.any.empty()) return;
   Instr i;

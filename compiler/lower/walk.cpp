@@ -1,5 +1,5 @@
-// Loops and branches: residents enter where the loops that determine their elements end, loops carry those that
-// their bodies change, branches yield them.
+// Loops and branches: residents enter where the loops that determine their elements end, loops
+// carry those that their bodies change, branches yield them.
 #include <algorithm>
 
 #include "compiler/lower/kernel_lowering.h"
@@ -40,9 +40,12 @@ void KernelLowering::walk(const LoopPtr& l) {
     case Loop::Kind::Block:
       for (const LoopPtr& c : l->children) walk(c);
       return;
-    case Loop::Kind::For: return walk_for(*l);
-    case Loop::Kind::If: return walk_if(*l);
-    case Loop::Kind::Statement: return statement(*l);
+    case Loop::Kind::For:
+      return walk_for(*l);
+    case Loop::Kind::If:
+      return walk_if(*l);
+    case Loop::Kind::Statement:
+      return statement(*l);
   }
 }
 
@@ -81,8 +84,9 @@ void KernelLowering::walk_for(const Loop& f) {
   ranges_ = saved_ranges;
 }
 
-// Emits the loop with one carried value a group of keys, which are assumed equal in every iteration. False: the
-// body made them differ; nothing was emitted and `finer` says which stay together.
+// Emits the loop with one carried value a group of keys, which are assumed equal in every
+// iteration. False: the body made them differ; nothing was emitted and `finer` says which stay
+// together.
 bool KernelLowering::carry(const Loop& f, const std::vector<std::vector<std::string>>& groups,
                            std::vector<std::vector<std::string>>& finer) {
   const Env before = env_;
@@ -163,11 +167,13 @@ void KernelLowering::walk_if(const Loop& i) {
     const std::pair<ValueId, ValueId> both{after[0].at(k).value, after[1].at(k).value};
     if (both.first == both.second) continue;
     if (auto [it, fresh] = results.try_emplace(both, -1); fresh) {
-      for (int r : {0, 1}) branch.regions[static_cast<size_t>(r)].yields.push_back(r == 0 ? both.first : both.second);
+      for (int r : {0, 1})
+        branch.regions[static_cast<size_t>(r)].yields.push_back(r == 0 ? both.first : both.second);
       tile::TileType t = kernel_.types.at(both.first);
       for (const tile::Axis& a : kernel_.types.at(both.second).axes)
         if (std::find(t.axes.begin(), t.axes.end(), a) == t.axes.end()) t.axes.push_back(a);
-      std::sort(t.axes.begin(), t.axes.end(), [](const tile::Axis& a, const tile::Axis& b) { return a.name < b.name; });
+      std::sort(t.axes.begin(), t.axes.end(),
+                [](const tile::Axis& a, const tile::Axis& b) { return a.name < b.name; });
       it->second = builder().fresh(t);
       branch.results.push_back(it->second);
     }
@@ -185,7 +191,9 @@ std::vector<std::string> KernelLowering::enter(size_t depth, const std::vector<L
     for (const auto& l : leaves_of(c)) below.insert(l.get());
   for (const auto& [tensor, r] : plan_.residents) {
     if (r.depth != depth || env_.count(tensor)) continue;
-    if (std::none_of(r.users.begin(), r.users.end(), [&](const LeafGeometry* l) { return below.count(l) > 0; })) continue;
+    if (std::none_of(r.users.begin(), r.users.end(),
+                     [&](const LeafGeometry* l) { return below.count(l) > 0; }))
+      continue;
     auto shape = entry_shape(r, children);
     if (failure_) return entered;
     Entry e;
@@ -203,10 +211,12 @@ std::vector<std::string> KernelLowering::enter(size_t depth, const std::vector<L
   return entered;
 }
 
-// Memory-scoped reductions are written back; every element of the box belongs to this iteration alone.
+// Memory-scoped reductions are written back; every element of the box belongs to this iteration
+// alone.
 void KernelLowering::leave(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
-    if (auto r = plan_.residents.find(key); r != plan_.residents.end() && r->second.store && !failure_) {
+    if (auto r = plan_.residents.find(key);
+        r != plan_.residents.end() && r->second.store && !failure_) {
       synchronize(key);
       const Entry& e = env_.at(key);
       std::map<std::string, int64_t> axes;
@@ -218,15 +228,19 @@ void KernelLowering::leave(const std::vector<std::string>& keys) {
     env_.erase(key);
     for (size_t p = 0; p < plan_.repairs.size(); ++p)
       if (is_target(p, key) && plan_.repairs[p].repair->target_tensors[0] == key)
-        for (const std::string& s : plan_.repairs[p].repair->source_tensors) env_.erase(reference(p, s));
+        for (const std::string& s : plan_.repairs[p].repair->source_tensors)
+          env_.erase(reference(p, s));
   }
 }
 
-// The shape in which the first statement that writes it below holds the tensor (any that reads it if none does).
-std::optional<Shape> KernelLowering::entry_shape(const Resident& r, const std::vector<LoopPtr>& children) {
+// The shape in which the first statement that writes it below holds the tensor (any that reads it
+// if none does).
+std::optional<Shape> KernelLowering::entry_shape(const Resident& r,
+                                                 const std::vector<LoopPtr>& children) {
   const Loop* found = nullptr;
   std::function<void(const LoopPtr&)> look = [&](const LoopPtr& l) {
-    if (l->kind == Loop::Kind::Statement && !found && r.writers.count(l->leaf.get())) found = l.get();
+    if (l->kind == Loop::Kind::Statement && !found && r.writers.count(l->leaf.get()))
+      found = l.get();
     for (const LoopPtr& c : l->children) look(c);
   };
   for (const LoopPtr& c : children) look(c);
@@ -237,7 +251,8 @@ std::optional<Shape> KernelLowering::entry_shape(const Resident& r, const std::v
   auto shape = shape_of(at.index(at.info->write), at.axes, s.elem);
   const std::string demote = r.store ? r.tensor : "";
   if (!shape) {
-    fail("statement " + at.info->statement->name, "its element of " + r.tensor + " is not one index or one axis a dimension", demote,
+    fail("statement " + at.info->statement->name,
+         "its element of " + r.tensor + " is not one index or one axis a dimension", demote,
          "put " + r.tensor + " in global scope");
     return {};
   }
@@ -246,8 +261,9 @@ std::optional<Shape> KernelLowering::entry_shape(const Resident& r, const std::v
     b.collect_vars(vars);
     for (const std::string& v : vars)
       if (!ranges_.count(v)) {
-        fail("tensor " + r.tensor, "its tile moves with loop " + v + ", inside the loops that its elements determine", demote,
-             "put it in global scope, or move that loop outwards");
+        fail("tensor " + r.tensor,
+             "its tile moves with loop " + v + ", inside the loops that its elements determine",
+             demote, "put it in global scope, or move that loop outwards");
         return {};
       }
   }

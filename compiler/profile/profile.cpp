@@ -44,12 +44,13 @@ bool in_memory(const poly::Schedule& s, const poly::Tensor& t) {
 
 }  // namespace
 
-std::unique_ptr<sched::OpsProvider> tile_ops_provider(tile::Numerics numerics, const tile::OpCosts& costs) {
+std::unique_ptr<sched::OpsProvider> tile_ops_provider(tile::Numerics numerics,
+                                                      const tile::OpCosts& costs) {
   return std::make_unique<TileOps>(numerics, costs);
 }
 
-// For each kernel (child of the root sequence), the union of elements its instances read and write of each
-// tensor that lives in memory, counted exactly.
+// For each kernel (child of the root sequence), the union of elements its instances read and write
+// of each tensor that lives in memory, counted exactly.
 Expected<Traffic> global_traffic(const poly::Schedule& s, const poly::Sizes& sizes) {
   Traffic out;
   const poly::Program& p = *s.program;
@@ -70,7 +71,8 @@ Expected<Traffic> global_traffic(const poly::Schedule& s, const poly::Sizes& siz
       if (!fresh) it->second = it->second.unite(elements);
     };
     for (const poly::Statement& st : p.statements) {
-      const isl::set domain = below.intersect(st.domain.to_union_set()).extract_set(st.domain.space());
+      const isl::set domain =
+          below.intersect(st.domain.to_union_set()).extract_set(st.domain.space());
       if (domain.is_empty()) continue;
       for (const poly::Access& a : st.reads) touch(a, domain, false);
       touch(st.write, domain, true);

@@ -1,5 +1,5 @@
-// What the scheduler cannot know by itself: what a structure costs after lowering and rewriting, and which
-// bytes each kernel moves through memory.
+// What the scheduler cannot know by itself: what a structure costs after lowering and rewriting,
+// and which bytes each kernel moves through memory.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,11 @@
 namespace nautilus::profile {
 
 // Lowers, rewrites and counts; cached by canonical hash of the structure.
-std::unique_ptr<sched::OpsProvider> tile_ops_provider(tile::Numerics numerics, const tile::OpCosts& costs = {});
+std::unique_ptr<sched::OpsProvider> tile_ops_provider(tile::Numerics numerics,
+                                                      const tile::OpCosts& costs = {});
 
-// Bytes through global memory if each kernel reads each distinct element it needs once and writes each it
-// produces once: what fusion and storage decisions save, independent of caches.
+// Bytes through global memory if each kernel reads each distinct element it needs once and writes
+// each it produces once: what fusion and storage decisions save, independent of caches.
 struct Traffic {
   struct Item {
     std::string tensor;

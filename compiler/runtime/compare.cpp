@@ -12,17 +12,25 @@ namespace {
 
 double unit_roundoff(Type t) {
   switch (t) {
-    case Type::F64: return 0x1p-53;
-    case Type::F32: return 0x1p-24;
-    case Type::F16: return 0x1p-11;
-    case Type::BF16: return 0x1p-8;
-    case Type::E4M3: return 0x1p-4;
-    case Type::E5M2: return 0x1p-3;
-    default: return 0;
+    case Type::F64:
+      return 0x1p-53;
+    case Type::F32:
+      return 0x1p-24;
+    case Type::F16:
+      return 0x1p-11;
+    case Type::BF16:
+      return 0x1p-8;
+    case Type::E4M3:
+      return 0x1p-4;
+    case Type::E5M2:
+      return 0x1p-3;
+    default:
+      return 0;
   }
 }
 
-// Absolute difference; equal infinities and two NaNs differ by nothing, otherwise those differ infinitely.
+// Absolute difference; equal infinities and two NaNs differ by nothing, otherwise those differ
+// infinitely.
 double difference(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double d = std::abs(a - b);
@@ -42,7 +50,8 @@ struct Bad {
 
 }  // namespace
 
-double default_tolerance(const poly::Program& p, const std::string& output, tile::Numerics numerics) {
+double default_tolerance(const poly::Program& p, const std::string& output,
+                         tile::Numerics numerics) {
   const Type type = p.tensor(output)->type;
   if (!is_float(type)) return 0;
   double length = 0;
@@ -50,7 +59,8 @@ double default_tolerance(const poly::Program& p, const std::string& output, tile
     if (!s.reduction || s.domain.is_empty()) continue;
     double n = 1;
     for (const int d : s.reduction->dims) {
-      const auto lo = poly::dim_min(s.domain, static_cast<unsigned>(d)), hi = poly::dim_max(s.domain, static_cast<unsigned>(d));
+      const auto lo = poly::dim_min(s.domain, static_cast<unsigned>(d)),
+                 hi = poly::dim_max(s.domain, static_cast<unsigned>(d));
       if (lo && hi) n *= static_cast<double>(*hi - *lo + 1);
     }
     length += n;
@@ -60,8 +70,8 @@ double default_tolerance(const poly::Program& p, const std::string& output, tile
   return numerics == tile::Numerics::Fast ? 16 * t : t;
 }
 
-void compare(const poly::Program& p, const Reference& reference, const poly::Buffers& baseline, const poly::Buffers& got,
-             const RunOptions& options, RunResult& r) {
+void compare(const poly::Program& p, const Reference& reference, const poly::Buffers& baseline,
+             const poly::Buffers& got, const RunOptions& options, RunResult& r) {
   double squares = 0, baseline_squares = 0;
   int64_t wrong = 0;
   std::vector<Bad> worst;
@@ -82,7 +92,8 @@ void compare(const poly::Program& p, const Reference& reference, const poly::Buf
       if (std::isfinite(d)) largest_plain = std::max(largest_plain, d);
     }
     const double rms = count > 0 ? std::sqrt(sum / count) : 0;
-    const double t = options.tolerance > 0 ? options.tolerance : default_tolerance(p, name, options.numerics);
+    const double t =
+        options.tolerance > 0 ? options.tolerance : default_tolerance(p, name, options.numerics);
     for (size_t k = 0; k < want.size(); ++k) {
       if (!known[k]) continue;
       ++r.compared;
@@ -93,17 +104,21 @@ void compare(const poly::Program& p, const Reference& reference, const poly::Buf
         baseline_squares += plain_d * plain_d;
       }
       const bool as_plain = plain != baseline.end() && difference(have[k], plain->second[k]) == 0;
-      if (as_plain && !std::isfinite(d)) continue;  // the same overflow as the straightforward evaluation's
+      if (as_plain && !std::isfinite(d))
+        continue;  // the same overflow as the straightforward evaluation's
       r.max_error = std::max(r.max_error, d);
       squares += d * d;
-      const double allowed = std::max(t * (std::isfinite(want[k]) ? std::abs(want[k]) + rms : 0), 4 * largest_plain);
+      const double allowed =
+          std::max(t * (std::isfinite(want[k]) ? std::abs(want[k]) + rms : 0), 4 * largest_plain);
       if (d <= allowed || as_plain) continue;
       ++wrong;
       const double ratio = allowed > 0 ? d / allowed : std::numeric_limits<double>::infinity();
       if (worst.size() >= 5 && ratio <= worst.back().ratio) continue;
-      worst.push_back({ratio, name + element_text(extents, static_cast<int64_t>(k)) + ": got " + number(have[k]) + ", reference " +
-                                  number(want[k]) + " (error " + number(d) + ", allowed " + number(allowed) + ")"});
-      std::stable_sort(worst.begin(), worst.end(), [](const Bad& a, const Bad& b) { return a.ratio > b.ratio; });
+      worst.push_back({ratio, name + element_text(extents, static_cast<int64_t>(k)) + ": got " +
+                                  number(have[k]) + ", reference " + number(want[k]) + " (error " +
+                                  number(d) + ", allowed " + number(allowed) + ")"});
+      std::stable_sort(worst.begin(), worst.end(),
+                       [](const Bad& a, const Bad& b) { return a.ratio > b.ratio; });
       if (worst.size() > 5) worst.pop_back();
     }
   }
@@ -115,8 +130,8 @@ void compare(const poly::Program& p, const Reference& reference, const poly::Buf
   r.passed = wrong == 0;
   if (r.compared == 0) r.worst.push_back("nothing to compare: every output is empty");
   if (wrong > 0)
-    r.failure = "wrong result: " + std::to_string(wrong) + " of " + std::to_string(r.compared) + " elements differ by more than allowed, first " +
-                r.worst[0];
+    r.failure = "wrong result: " + std::to_string(wrong) + " of " + std::to_string(r.compared) +
+                " elements differ by more than allowed, first " + r.worst[0];
 }
 
 }  // namespace nautilus::runtime

@@ -17,7 +17,8 @@ Expected<poly::Program> instantiate_for_run(const poly::Program& p, const poly::
       const bool known = point && point->params.count(n);
       const int64_t value = known ? point->params.at(n) : 0;
       if (!known || !p.param_context.is_subset(poly::fix_params(p.param_context, {{n, value}})))
-        return Refusal{"run " + p.name, "", "size " + n + " has no value", "give --size " + n + "=..."};
+        return Refusal{"run " + p.name, "", "size " + n + " has no value",
+                       "give --size " + n + "=..."};
       wanted.emplace(n, value);
     }
     auto bound = poly::instantiate(p, wanted);
@@ -31,7 +32,8 @@ std::vector<int64_t> extents_of(const poly::Program& p, const std::string& tenso
   std::vector<int64_t> out;
   const poly::Tensor* t = p.tensor(tensor);
   if (!t) return out;
-  for (const isl::pw_aff& e : t->extents) out.push_back(std::max<int64_t>(0, poly::to_int(e.max_val())));
+  for (const isl::pw_aff& e : t->extents)
+    out.push_back(std::max<int64_t>(0, poly::to_int(e.max_val())));
   return out;
 }
 

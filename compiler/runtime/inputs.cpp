@@ -34,14 +34,15 @@ double normal(uint64_t r) {
   return q[k] + (q[k + 1] - q[k]) * static_cast<double>((r >> 20) & 0xffffffff) * 0x1p-32;
 }
 
-// Exclusive upper bound of an integer tensor's values: the smallest extent it gathers from; in a guard, one
-// more than the longest dimension it may cut short; 8 if it is only computed with.
+// Exclusive upper bound of an integer tensor's values: the smallest extent it gathers from; in a
+// guard, one more than the longest dimension it may cut short; 8 if it is only computed with.
 int64_t integer_bound(const poly::Program& p, const std::string& tensor) {
   int64_t gathered = INT64_MAX, guarded = 0;
   for (const poly::Statement& s : p.statements) {
     auto gathers = [&](const poly::Access& a) {
       for (const auto& g : a.gathers)
-        if (g.read >= 0 && g.read < static_cast<int>(s.reads.size()) && s.reads[g.read].tensor == tensor)
+        if (g.read >= 0 && g.read < static_cast<int>(s.reads.size()) &&
+            s.reads[g.read].tensor == tensor)
           gathered = std::min(gathered, extents_of(p, a.tensor)[g.dim]);
     };
     for (const poly::Access& a : s.reads) gathers(a);
@@ -59,7 +60,8 @@ int64_t integer_bound(const poly::Program& p, const std::string& tensor) {
 
 }  // namespace
 
-poly::Buffers make_inputs(const poly::Program& program, const poly::Sizes& sizes, uint64_t seed, double scale) {
+poly::Buffers make_inputs(const poly::Program& program, const poly::Sizes& sizes, uint64_t seed,
+                          double scale) {
   poly::Buffers out;
   auto bound = instantiate_for_run(program, sizes);
   if (!bound) return out;
@@ -71,7 +73,8 @@ poly::Buffers make_inputs(const poly::Program& program, const poly::Sizes& sizes
     if (t.type == Type::Bool) {
       for (double& v : values) v = static_cast<double>(random.next() >> 63);
     } else if (!is_float(t.type)) {
-      const int64_t top = std::min<int64_t>(integer_bound(p, t.name), t.type == Type::I8 ? 128 : INT32_MAX);
+      const int64_t top =
+          std::min<int64_t>(integer_bound(p, t.name), t.type == Type::I8 ? 128 : INT32_MAX);
       for (double& v : values) v = static_cast<double>(random.below(static_cast<uint64_t>(top)));
     } else {
       for (double& v : values) v = round_value(t.type, scale * normal(random.next()));

@@ -32,8 +32,8 @@ constexpr bool kLimitAddressSpace = true;
 #endif
 
 // Only async-signal-safe calls: other threads of the parent may hold any lock.
-[[noreturn]] void become(const char* program, char* const* argv, char* const* env, const int* fds, int n_fds, int log,
-                         int null, pid_t parent, uint64_t memory) {
+[[noreturn]] void become(const char* program, char* const* argv, char* const* env, const int* fds,
+                         int n_fds, int log, int null, pid_t parent, uint64_t memory) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
@@ -67,11 +67,13 @@ bool wait_until(pid_t pid, double seconds, int& status) {
       gone = true;
       break;
     }
-    const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
+    const double left =
+        std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
     if (left <= 0) break;
     pollfd p{pidfd, POLLIN, 0};
     // Without a pidfd (old kernels): look again every 5 ms.
-    poll(pidfd >= 0 ? &p : nullptr, pidfd >= 0 ? 1 : 0, pidfd >= 0 ? static_cast<int>(std::min(left * 1000 + 1, 1e6)) : 5);
+    poll(pidfd >= 0 ? &p : nullptr, pidfd >= 0 ? 1 : 0,
+         pidfd >= 0 ? static_cast<int>(std::min(left * 1000 + 1, 1e6)) : 5);
   }
   if (pidfd >= 0) close(pidfd);
   return gone;
@@ -86,7 +88,8 @@ SharedMemory::SharedMemory(size_t bytes) : bytes_(bytes) {
     close(fd_);
     fd_ = high;
   }
-  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(bytes)) != 0) throw std::runtime_error("cannot create shared memory");
+  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(bytes)) != 0)
+    throw std::runtime_error("cannot create shared memory");
   if (bytes == 0) return;
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (p == MAP_FAILED) {
@@ -102,7 +105,7 @@ SharedMemory::~SharedMemory() {
 }
 
 std::string SharedMemory::contents() const {
-  struct stat s {};
+  struct stat s{};
   fstat(fd_, &s);
   std::string out(static_cast<size_t>(s.st_size), '\0');
   size_t at = 0;
@@ -144,8 +147,8 @@ Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0)
-    become(program.c_str(), argv.data(), env.data(), descriptors.data(), static_cast<int>(descriptors.size()), log.fd(), null, parent,
-           limits.memory_bytes);
+    become(program.c_str(), argv.data(), env.data(), descriptors.data(),
+           static_cast<int>(descriptors.size()), log.fd(), null, parent, limits.memory_bytes);
   if (null >= 0) close(null);
   if (pid < 0) return Refusal{"start a child process", program, strerror(errno), ""};
   setpgid(pid, pid);

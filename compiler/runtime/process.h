@@ -1,4 +1,5 @@
-// A child process in its own group, with limits, that can neither outlive its parent nor leave files behind.
+// A child process in its own group, with limits, that can neither outlive its parent nor leave
+// files behind.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
   int fd() const { return fd_; }
-  char* data() const { return data_; }      // bytes as given; nullptr if 0
-  std::string contents() const;             // as long as the file is now
-  void write(const std::string& text);      // replaces the contents
+  char* data() const { return data_; }  // bytes as given; nullptr if 0
+  std::string contents() const;         // as long as the file is now
+  void write(const std::string& text);  // replaces the contents
 
  private:
   int fd_ = -1;
@@ -33,12 +34,12 @@ struct ChildLimits {
 };
 struct ChildEnd {
   bool timed_out = false;
-  int signal = 0;             // that killed it, 0 if none
-  int status = 0;             // exit status if it exited
-  std::string log;            // what it printed to stdout and stderr, the last 4000 characters
+  int signal = 0;   // that killed it, 0 if none
+  int status = 0;   // exit status if it exited
+  std::string log;  // what it printed to stdout and stderr, the last 4000 characters
 };
-// Runs `program` with `arguments` (after argv[0]); descriptors become 3, 4, ... in the child. Returns when the
-// child is gone; its whole process group is killed with it.
+// Runs `program` with `arguments` (after argv[0]); descriptors become 3, 4, ... in the child.
+// Returns when the child is gone; its whole process group is killed with it.
 Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::string>& arguments,
                              const std::vector<int>& descriptors, const ChildLimits& limits);
 std::string signal_text(int signal);  // "SIGSEGV"

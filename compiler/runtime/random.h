@@ -10,7 +10,8 @@ __extension__ typedef unsigned __int128 Wide;
 
 class Random {
  public:
-  explicit Random(uint64_t seed, std::string_view name = "") : state_(seed * 0x9e3779b97f4a7c15u + 1) {
+  explicit Random(uint64_t seed, std::string_view name = "")
+      : state_(seed * 0x9e3779b97f4a7c15u + 1) {
     for (const char c : name) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     next();
   }
@@ -20,7 +21,9 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  uint64_t below(uint64_t n) { return static_cast<uint64_t>((static_cast<Wide>(next()) * n) >> 64); }
+  uint64_t below(uint64_t n) {
+    return static_cast<uint64_t>((static_cast<Wide>(next()) * n) >> 64);
+  }
 
  private:
   uint64_t state_;

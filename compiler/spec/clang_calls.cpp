@@ -1,5 +1,5 @@
-// Calls: functions with a body (the shorthands of spec.h, the user's own) are inlined by binding their
-// parameters; the reader itself knows the primitives only.
+// Calls: functions with a body (the shorthands of spec.h, the user's own) are inlined by binding
+// their parameters; the reader itself knows the primitives only.
 #include "compiler/spec/clang_walk.h"
 
 namespace nautilus::spec {

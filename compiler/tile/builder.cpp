@@ -22,7 +22,8 @@ const TensorDecl* find_tensor(const Module* m, const Kernel& k, const std::strin
   return nullptr;
 }
 
-// Gathers become one operand a gathered dimension, in order of the dimensions; the index of those is 0.
+// Gathers become one operand a gathered dimension, in order of the dimensions; the index of those
+// is 0.
 void canonical_gathers(Instr& i) {
   const size_t first = i.code == Code::Store ? 1 : 0;
   if (std::none_of(i.gather.begin(), i.gather.end(), [](int g) { return g >= 0; })) {
@@ -30,7 +31,8 @@ void canonical_gathers(Instr& i) {
     return;
   }
   i.gather.resize(i.index.size(), -1);
-  std::vector<ValueId> operands(i.operands.begin(), i.operands.begin() + long(std::min(first, i.operands.size())));
+  std::vector<ValueId> operands(i.operands.begin(),
+                                i.operands.begin() + long(std::min(first, i.operands.size())));
   for (size_t d = 0; d < i.gather.size(); ++d) {
     int g = i.gather[d];
     if (g < 0) {
@@ -45,7 +47,8 @@ void canonical_gathers(Instr& i) {
 }
 
 // Axes that an instruction's text names but none of its operands has.
-std::vector<Axis> missing_axes(const Kernel& k, const Instr& i, const std::map<std::string, int64_t>& extents) {
+std::vector<Axis> missing_axes(const Kernel& k, const Instr& i,
+                               const std::map<std::string, int64_t>& extents) {
   std::set<std::string> wanted;
   std::vector<std::string> vars;
   if (i.code == Code::Reduce) wanted.insert(i.axes.begin(), i.axes.end());
@@ -75,7 +78,8 @@ ValueId Builder::fresh(TileType t) {
 
 ValueId Builder::emit(Instr i) {
   Type elem = Type::F32;
-  if (const TensorDecl* t = i.code == Code::Load ? find_tensor(module, *k_, i.tensor) : nullptr) elem = t->type;
+  if (const TensorDecl* t = i.code == Code::Load ? find_tensor(module, *k_, i.tensor) : nullptr)
+    elem = t->type;
   return emit(std::move(i), elem);
 }
 
@@ -85,13 +89,15 @@ ValueId Builder::emit(Instr i, Type elem) {
   if (i.code == Code::Load || i.code == Code::Store) canonical_gathers(i);
   if (i.code == Code::Store || i.code == Code::Reduce) i.span = missing_axes(*k_, i, axis_extents);
   if (i.code == Code::Store && !i.operands.empty())
-    if (const TensorDecl* t = find_tensor(module, *k_, i.tensor); t && k_->types.count(i.operands[0]))
+    if (const TensorDecl* t = find_tensor(module, *k_, i.tensor);
+        t && k_->types.count(i.operands[0]))
       i.operands[0] = cast(i.operands[0], t->type);
   if (i.results.empty()) {
     auto types = infer_types(*k_, i, axis_extents, elem);
     if (types) {
       for (TileType& t : *types) i.results.push_back(fresh(std::move(t)));
-    } else if (i.code != Code::Store && i.code != Code::Barrier && i.code != Code::For && i.code != Code::If) {
+    } else if (i.code != Code::Store && i.code != Code::Barrier && i.code != Code::For &&
+               i.code != Code::If) {
       i.results.push_back(fresh({elem, {}}));
     }
   }

@@ -8,20 +8,39 @@ namespace nautilus::tile {
 
 std::vector<UnitOps> op_units(nautilus::Op op) {
   switch (op) {
-    case Op::Add: case Op::Sub: case Op::Mul: case Op::Neg: case Op::Abs: case Op::Floor: return {{"fma", 1}};
-    case Op::Exp2: case Op::Log2: case Op::Rsqrt: case Op::Tanh: return {{"special", 1}};
-    case Op::Exp: case Op::Log: return {{"special", 1}, {"fma", 1}};
-    case Op::Sqrt: case Op::Recip: return {{"special", 1}, {"fma", 2}};
-    case Op::Sigmoid: return {{"special", 2}, {"fma", 3}};
-    case Op::Erf: return {{"special", 1}, {"fma", 12}};
-    case Op::Pow: return {{"special", 2}, {"fma", 2}};
-    case Op::Div: return {{"divide", 1}};
-    default: return {{"compare", 1}};  // comparisons, min, max, logic, select
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Floor:
+      return {{"fma", 1}};
+    case Op::Exp2:
+    case Op::Log2:
+    case Op::Rsqrt:
+    case Op::Tanh:
+      return {{"special", 1}};
+    case Op::Exp:
+    case Op::Log:
+      return {{"special", 1}, {"fma", 1}};
+    case Op::Sqrt:
+    case Op::Recip:
+      return {{"special", 1}, {"fma", 2}};
+    case Op::Sigmoid:
+      return {{"special", 2}, {"fma", 3}};
+    case Op::Erf:
+      return {{"special", 1}, {"fma", 12}};
+    case Op::Pow:
+      return {{"special", 2}, {"fma", 2}};
+    case Op::Div:
+      return {{"divide", 1}};
+    default:
+      return {{"compare", 1}};  // comparisons, min, max, logic, select
   }
 }
 
-// One narrow operand is enough: the f32 one is split into two halves of the narrow type (the cost model counts
-// the product twice), which keeps f32's accuracy.
+// One narrow operand is enough: the f32 one is split into two halves of the narrow type (the cost
+// model counts the product twice), which keeps f32's accuracy.
 bool is_matrix_dot(Type a, Type b) { return type_bytes(a) <= 2 || type_bytes(b) <= 2; }
 
 namespace {
@@ -40,7 +59,7 @@ class Counter {
   std::vector<std::string> loops_;
   std::map<ValueId, int> uses_;
   std::map<ValueId, const Instr*> definition_;
-  std::set<ValueId> fused_;            // products that are part of a multiply-add
+  std::set<ValueId> fused_;             // products that are part of a multiply-add
   std::set<std::string> partial_here_;  // statements with a masked instruction in this region
 
   void find_uses(const Region& r) {
@@ -65,14 +84,16 @@ class Counter {
   // A product with one use, over the same lanes as the sum that uses it.
   bool fusable(ValueId v, const std::vector<std::string>& axes) const {
     auto d = definition_.find(v);
-    return d != definition_.end() && d->second->code == Code::Map && d->second->op == Op::Mul && uses_.at(v) == 1 &&
-           is_float_value(v) && names(*d->second, false) == axes;
+    return d != definition_.end() && d->second->code == Code::Map && d->second->op == Op::Mul &&
+           uses_.at(v) == 1 && is_float_value(v) && names(*d->second, false) == axes;
   }
 
-  void add(const Instr& i, const std::string& unit, double n, std::vector<std::string> axes, const std::string& tensor = "") {
+  void add(const Instr& i, const std::string& unit, double n, std::vector<std::string> axes,
+           const std::string& tensor = "") {
     const bool partial = partial_here_.count(i.origin) > 0;
     for (OpCount& c : out_)
-      if (c.origin == i.origin && c.unit == unit && c.axes == axes && c.loops == loops_ && c.partial == partial && c.tensor == tensor) {
+      if (c.origin == i.origin && c.unit == unit && c.axes == axes && c.loops == loops_ &&
+          c.partial == partial && c.tensor == tensor) {
         c.per_lane += n;
         return;
       }
@@ -82,7 +103,8 @@ class Counter {
   void count(const Region& r) {
     const std::set<std::string> outer = partial_here_;
     for (const Instr& i : r.body)
-      if ((i.code == Code::Load || i.code == Code::Store || i.code == Code::Mask) && !i.cond.is_always())
+      if ((i.code == Code::Load || i.code == Code::Store || i.code == Code::Mask) &&
+          !i.cond.is_always())
         partial_here_.insert(i.origin);
     for (const Instr& i : r.body) mark_fused(i);
     for (const Instr& i : r.body) count(i);
@@ -98,7 +120,8 @@ class Counter {
           return;
         }
     }
-    if (i.code == Code::Reduce && i.reduce == poly::ReduceOp::Sum && fusable(i.operands[0], names(i, true)))
+    if (i.code == Code::Reduce && i.reduce == poly::ReduceOp::Sum &&
+        fusable(i.operands[0], names(i, true)))
       fused_.insert(i.operands[0]);
   }
 
@@ -108,16 +131,23 @@ class Counter {
         if (!fused_.count(i.results[0]))
           for (const UnitOps& u : op_units(i.op)) add(i, u.unit, u.per_lane, names(i, false));
         return;
-      case Code::Cast: return add(i, "convert", 1, names(i, false));
-      case Code::Mask: return add(i, "compare", 2, names(i, false));
-      case Code::Load: return add(i, "load", 1, names(i, false), i.tensor);
-      case Code::Store: return add(i, "store", 1, names(i, true), i.tensor);
+      case Code::Cast:
+        return add(i, "convert", 1, names(i, false));
+      case Code::Mask:
+        return add(i, "compare", 2, names(i, false));
+      case Code::Load:
+        return add(i, "load", 1, names(i, false), i.tensor);
+      case Code::Store:
+        return add(i, "store", 1, names(i, true), i.tensor);
       case Code::Reduce: {
-        const bool arithmetic = i.reduce == poly::ReduceOp::Sum || i.reduce == poly::ReduceOp::Prod || i.reduce == poly::ReduceOp::User;
+        const bool arithmetic = i.reduce == poly::ReduceOp::Sum ||
+                                i.reduce == poly::ReduceOp::Prod ||
+                                i.reduce == poly::ReduceOp::User;
         return add(i, arithmetic ? "fma" : "compare", 1, names(i, true));
       }
       case Code::Dot: {
-        const bool matrix = is_matrix_dot(k_.types.at(i.operands[0]).elem, k_.types.at(i.operands[1]).elem);
+        const bool matrix =
+            is_matrix_dot(k_.types.at(i.operands[0]).elem, k_.types.at(i.operands[1]).elem);
         return add(i, matrix ? "matrix" : "fma", matrix ? 2 : 1, names(i, true));
       }
       case Code::For:
@@ -128,7 +158,11 @@ class Counter {
       case Code::If:
         for (const Region& r : i.regions) count(r);
         return;
-      case Code::Const: case Code::Iota: case Code::Rename: case Code::Barrier: return;
+      case Code::Const:
+      case Code::Iota:
+      case Code::Rename:
+      case Code::Barrier:
+        return;
     }
   }
 };

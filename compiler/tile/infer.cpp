@@ -16,7 +16,8 @@ Refusal bad(const Instr& i, std::string why) {
 // Adds the axes of t; false if one is there with another extent.
 bool unite(Axes& into, const TileType& t) {
   for (const Axis& a : t.axes)
-    if (auto [it, fresh] = into.emplace(a.name, a.extent); !fresh && it->second != a.extent) return false;
+    if (auto [it, fresh] = into.emplace(a.name, a.extent); !fresh && it->second != a.extent)
+      return false;
   return true;
 }
 
@@ -26,7 +27,8 @@ bool unite(Axes& into, const IndexExpr& e, const Axes& known) {
   e.collect_vars(vars);
   for (const std::string& v : vars)
     if (auto k = known.find(v); k != known.end())
-      if (auto [it, fresh] = into.emplace(v, k->second); !fresh && it->second != k->second) return false;
+      if (auto [it, fresh] = into.emplace(v, k->second); !fresh && it->second != k->second)
+        return false;
   return true;
 }
 bool unite(Axes& into, const Cond& c, const Axes& known) {
@@ -53,10 +55,17 @@ Type reduce_elem(poly::ReduceOp op, Type t) {
 
 size_t operand_count(const Instr& i) {
   switch (i.code) {
-    case Code::Map: return size_t(op_arity(i.op));
-    case Code::Cast: case Code::Reduce: case Code::Rename: return 1;
-    case Code::Mask: case Code::Dot: return 2;
-    default: return 0;
+    case Code::Map:
+      return size_t(op_arity(i.op));
+    case Code::Cast:
+    case Code::Reduce:
+    case Code::Rename:
+      return 1;
+    case Code::Mask:
+    case Code::Dot:
+      return 2;
+    default:
+      return 0;
   }
 }
 
@@ -65,14 +74,32 @@ size_t operand_count(const Instr& i) {
 // Element type of a scalar op, by the rules of Expr::make.
 Type map_type(Op op, const std::vector<Type>& t) {
   switch (op) {
-    case Op::Lt: case Op::Le: case Op::Eq: case Op::Ne: case Op::And: case Op::Or: case Op::Not:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::And:
+    case Op::Or:
+    case Op::Not:
       return Type::Bool;
-    case Op::Select: return t[1] == t[2] ? t[1] : arithmetic_type(t[1], t[2]);
-    case Op::Exp: case Op::Exp2: case Op::Log: case Op::Log2: case Op::Sqrt: case Op::Rsqrt: case Op::Recip:
-    case Op::Tanh: case Op::Erf: case Op::Sigmoid:
+    case Op::Select:
+      return t[1] == t[2] ? t[1] : arithmetic_type(t[1], t[2]);
+    case Op::Exp:
+    case Op::Exp2:
+    case Op::Log:
+    case Op::Log2:
+    case Op::Sqrt:
+    case Op::Rsqrt:
+    case Op::Recip:
+    case Op::Tanh:
+    case Op::Erf:
+    case Op::Sigmoid:
       return float_type(t[0]);
-    case Op::Div: case Op::Pow: return float_type(arithmetic_type(t[0], t[1]));
-    default: break;
+    case Op::Div:
+    case Op::Pow:
+      return float_type(arithmetic_type(t[0], t[1]));
+    default:
+      break;
   }
   return t.size() == 2 ? arithmetic_type(t[0], t[1]) : arithmetic_type(t[0], t[0]);
 }
@@ -84,7 +111,8 @@ int64_t lanes(const TileType& t) {
   return n;
 }
 
-Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i, const Axes& axes, Type elem) {
+Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i, const Axes& axes,
+                                            Type elem) {
   std::vector<TileType> in;
   for (ValueId v : i.operands) {
     auto it = k.types.find(v);
@@ -93,13 +121,15 @@ Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i, con
   }
   const bool free_operands = i.code == Code::Load || i.code == Code::Store || i.code == Code::For;
   if (!free_operands && in.size() != operand_count(i))
-    return bad(i, std::to_string(in.size()) + " operands instead of " + std::to_string(operand_count(i)));
+    return bad(
+        i, std::to_string(in.size()) + " operands instead of " + std::to_string(operand_count(i)));
   Axes all;
   for (const TileType& t : in)
     if (!unite(all, t)) return bad(i, "operands have an axis of one name with different extents");
   auto one = [](TileType t) { return std::vector<TileType>{std::move(t)}; };
   switch (i.code) {
-    case Code::Const: return one({elem, {}});
+    case Code::Const:
+      return one({elem, {}});
     case Code::Iota:
       if (i.index.size() != 1) return bad(i, "needs one index expression");
       if (!unite(all, i.index[0], axes)) return bad(i, "axis extents disagree");
@@ -110,27 +140,33 @@ Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i, con
           return bad(i, "axis extents disagree");
       if (!unite(all, i.cond, axes)) return bad(i, "axis extents disagree");
       return one(tile(elem, all));
-    case Code::Store: case Code::Barrier: return std::vector<TileType>{};
+    case Code::Store:
+    case Code::Barrier:
+      return std::vector<TileType>{};
     case Code::Map: {
-      if (is_leaf(i.op) || i.op == Op::Cast) return bad(i, "not an operation on tiles: " + std::string(op_name(i.op)));
+      if (is_leaf(i.op) || i.op == Op::Cast)
+        return bad(i, "not an operation on tiles: " + std::string(op_name(i.op)));
       std::vector<Type> t;
       for (const TileType& x : in) t.push_back(x.elem);
       return one(tile(map_type(i.op, t), all));
     }
-    case Code::Cast: return one({elem, in[0].axes});
+    case Code::Cast:
+      return one({elem, in[0].axes});
     case Code::Mask:
       if (in[0].elem != in[1].elem) return bad(i, "operands have different element types");
       if (!unite(all, i.cond, axes)) return bad(i, "axis extents disagree");
       return one(tile(in[0].elem, all));
     case Code::Reduce:
       for (const std::string& a : i.axes)
-        if (!all.erase(a) && std::none_of(i.span.begin(), i.span.end(), [&](const Axis& s) { return s.name == a; }))
+        if (!all.erase(a) &&
+            std::none_of(i.span.begin(), i.span.end(), [&](const Axis& s) { return s.name == a; }))
           return bad(i, "operand has no axis " + a);
       return one(tile(reduce_elem(i.reduce, in[0].elem), all));
     case Code::Dot:
       for (const std::string& a : i.axes) {
         for (const TileType& t : in)
-          if (std::none_of(t.axes.begin(), t.axes.end(), [&](const Axis& x) { return x.name == a; }))
+          if (std::none_of(t.axes.begin(), t.axes.end(),
+                           [&](const Axis& x) { return x.name == a; }))
             return bad(i, "an operand has no axis " + a);
         if (!all.erase(a)) return bad(i, "axis " + a + " is named twice");
       }

@@ -1,5 +1,5 @@
-// Runs a module lane by lane in double precision. Each kernel is first turned into steps whose names are
-// resolved and whose broadcasts are tables; then the steps run for every block.
+// Runs a module lane by lane in double precision. Each kernel is first turned into steps whose
+// names are resolved and whose broadcasts are tables; then the steps run for every block.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,8 +24,8 @@ struct Step {
   std::vector<std::vector<int32_t>> table;  // per operand: broadcast_table
   std::vector<LaneIndex> index;             // Load, Store: per dim; Iota; For: lower, upper
   LaneCond cond;
-  std::vector<int32_t> fold;                // Reduce: output lane of each input lane
-  std::vector<int32_t> sum_a, sum_b;        // Dot: offsets of the contracted lanes in a and b
+  std::vector<int32_t> fold;          // Reduce: output lane of each input lane
+  std::vector<int32_t> sum_a, sum_b;  // Dot: offsets of the contracted lanes in a and b
   size_t tensor = 0;
   int iv = -1;
   std::vector<Block> blocks;
@@ -45,13 +45,20 @@ double round_value(double v, Type t, bool round) {
 
 std::optional<Op> fold_op(poly::ReduceOp op) {
   switch (op) {
-    case poly::ReduceOp::Sum: return Op::Add;
-    case poly::ReduceOp::Prod: return Op::Mul;
-    case poly::ReduceOp::Max: return Op::Max;
-    case poly::ReduceOp::Min: return Op::Min;
-    case poly::ReduceOp::Any: return Op::Or;
-    case poly::ReduceOp::All: return Op::And;
-    case poly::ReduceOp::User: break;
+    case poly::ReduceOp::Sum:
+      return Op::Add;
+    case poly::ReduceOp::Prod:
+      return Op::Mul;
+    case poly::ReduceOp::Max:
+      return Op::Max;
+    case poly::ReduceOp::Min:
+      return Op::Min;
+    case poly::ReduceOp::Any:
+      return Op::Or;
+    case poly::ReduceOp::All:
+      return Op::And;
+    case poly::ReduceOp::User:
+      break;
   }
   return std::nullopt;
 }
@@ -66,7 +73,8 @@ class Machine {
 
   void fail(std::string why, const Instr* i = nullptr) {
     if (error) return;
-    error = Refusal{"interpret tile module " + m_.name, k_ ? "kernel " + k_->name : "", std::move(why), ""};
+    error = Refusal{"interpret tile module " + m_.name, k_ ? "kernel " + k_->name : "",
+                    std::move(why), ""};
     if (i) error->where += ": " + print(*i, *k_);
   }
 
@@ -79,7 +87,8 @@ class Machine {
       const int64_t x = e.evaluate(sizes);
       if (x < 0) return fail("tensor " + d.name + " has a negative extent");
       t.extents.push_back(x);
-      if (__builtin_mul_overflow(n, x, &n) || n > kMaxElements) return fail("tensor " + d.name + " is too large");
+      if (__builtin_mul_overflow(n, x, &n) || n > kMaxElements)
+        return fail("tensor " + d.name + " is too large");
     }
     t.data.assign(size_t(n), is_float(d.type) ? std::numeric_limits<double>::quiet_NaN() : 0.0);
     tensor_slots[d.name] = memory.size();
@@ -109,7 +118,8 @@ class Machine {
     while (more && !error) {
       for (size_t d = 0; d < at.size(); ++d) scalars.values[size_t(ivs[d])] = at[d];
       for (size_t s = globals; s < memory.size(); ++s)
-        std::fill(memory[s].data.begin(), memory[s].data.end(), std::numeric_limits<double>::quiet_NaN());
+        std::fill(memory[s].data.begin(), memory[s].data.end(),
+                  std::numeric_limits<double>::quiet_NaN());
       run(body);
       more = false;
       for (size_t d = at.size(); d-- > 0 && !more;) {
@@ -165,8 +175,10 @@ class Machine {
     if (!i.results.empty()) s.elem = type(i.results[0]).elem;
     if (i.code == Code::For || i.code == Code::If) return compile_control(i, std::move(s));
     s.space = LaneSpace(lane_axes(i));
-    if (i.code == Code::Dot) compile_dot(i, s);
-    else if (i.code == Code::Rename) compile_rename(i, s);
+    if (i.code == Code::Dot)
+      compile_dot(i, s);
+    else if (i.code == Code::Rename)
+      compile_rename(i, s);
     else
       for (ValueId v : i.operands) s.table.push_back(broadcast_table(type(v).axes, s.space));
     if (i.code == Code::Reduce) {
@@ -194,12 +206,14 @@ class Machine {
     for (const Region& r : i.regions) {
       s.blocks.push_back(compile(r));
       for (size_t n = 0; n < r.yields.size(); ++n)
-        s.yield_table.push_back(broadcast_table(type(r.yields[n]).axes, LaneSpace(type(i.results[n]).axes)));
+        s.yield_table.push_back(
+            broadcast_table(type(r.yields[n]).axes, LaneSpace(type(i.results[n]).axes)));
     }
     return s;
   }
 
-  // Lane offsets of an operand split into those of the result's lanes and those of the contracted lanes.
+  // Lane offsets of an operand split into those of the result's lanes and those of the contracted
+  // lanes.
   void compile_dot(const Instr& i, Step& s) {
     std::vector<Axis> summed;
     for (const Axis& a : type(i.operands[0]).axes)
@@ -244,7 +258,8 @@ class Machine {
   }
   bool spend(const Step& s, int64_t n) {
     ops_ += uint64_t(n) + 1;
-    if (ops_ > options_.max_ops) fail("more than " + std::to_string(options_.max_ops) + " operations", s.instr);
+    if (ops_ > options_.max_ops)
+      fail("more than " + std::to_string(options_.max_ops) + " operations", s.instr);
     return !error;
   }
 
@@ -258,25 +273,36 @@ class Machine {
   void run(const Step& s) {
     if (!spend(s, s.space.lanes)) return;
     switch (s.instr->code) {
-      case Code::Const: case Code::Barrier: return;
+      case Code::Const:
+      case Code::Barrier:
+        return;
       case Code::Iota: {
         index_.resize(size_t(s.space.lanes));
         s.index[0].evaluate(scalars, s.space, index_.data());
-        for (size_t l = 0; l < index_.size(); ++l) values_[s.out[0]][l] = round_value(double(index_[l]), s.elem, true);
+        for (size_t l = 0; l < index_.size(); ++l)
+          values_[s.out[0]][l] = round_value(double(index_[l]), s.elem, true);
         return;
       }
-      case Code::Load: return load(s);
-      case Code::Store: return store(s);
-      case Code::Map: return map(s);
-      case Code::Cast: return each(s, [&](size_t l) { return lane(s, 0, l); });
-      case Code::Rename: return each(s, [&](size_t l) { return lane(s, 0, l); });
+      case Code::Load:
+        return load(s);
+      case Code::Store:
+        return store(s);
+      case Code::Map:
+        return map(s);
+      case Code::Cast:
+        return each(s, [&](size_t l) { return lane(s, 0, l); });
+      case Code::Rename:
+        return each(s, [&](size_t l) { return lane(s, 0, l); });
       case Code::Mask:
         mask_.resize(size_t(s.space.lanes));
         s.cond.evaluate(scalars, s.space, mask_.data());
         return each(s, [&](size_t l) { return lane(s, mask_[l] ? 0 : 1, l); });
-      case Code::Reduce: return reduce(s);
-      case Code::Dot: return dot(s);
-      case Code::For: return loop(s);
+      case Code::Reduce:
+        return reduce(s);
+      case Code::Dot:
+        return dot(s);
+      case Code::For:
+        return loop(s);
       case Code::If: {
         const size_t taken = s.cond.scalar(scalars) ? 0 : 1;
         const Block& b = s.blocks[taken];
@@ -348,7 +374,8 @@ class Machine {
       const double *pa = a.data() + s.table[0][o], *pb = b.data() + s.table[1][o];
       double sum = 0;
       if (f32)
-        for (size_t n = 0; n < s.sum_a.size(); ++n) sum = double(float(sum + pa[s.sum_a[n]] * pb[s.sum_b[n]]));
+        for (size_t n = 0; n < s.sum_a.size(); ++n)
+          sum = double(float(sum + pa[s.sum_a[n]] * pb[s.sum_b[n]]));
       else if (is_float(s.elem))
         for (size_t n = 0; n < s.sum_a.size(); ++n) sum += pa[s.sum_a[n]] * pb[s.sum_b[n]];
       else
@@ -378,8 +405,9 @@ class Machine {
       for (size_t l = 0; l < n; ++l) {
         if (!mask_[l]) continue;
         if (index_[l] < 0 || index_[l] >= t.extents[d]) {
-          fail("index " + std::to_string(index_[l]) + " is outside dimension " + std::to_string(d) + " of " +
-                   t.decl->name + " (extent " + std::to_string(t.extents[d]) + ")", s.instr);
+          fail("index " + std::to_string(index_[l]) + " is outside dimension " + std::to_string(d) +
+                   " of " + t.decl->name + " (extent " + std::to_string(t.extents[d]) + ")",
+               s.instr);
           return false;
         }
         address_[l] = address_[l] * t.extents[d] + index_[l];
@@ -400,18 +428,23 @@ class Machine {
     if (!addresses(s)) return;
     Memory& t = memory[s.tensor];
     for (size_t l = 0; l < address_.size(); ++l)
-      if (mask_[l]) t.data[size_t(address_[l])] = round_value(lane(s, 0, l), t.decl->type, options_.round_values);
+      if (mask_[l])
+        t.data[size_t(address_[l])] =
+            round_value(lane(s, 0, l), t.decl->type, options_.round_values);
   }
 
-  static void copy(const std::vector<double>& from, const std::vector<int32_t>& table, std::vector<double>& to) {
-    if (table.empty()) to = from;
+  static void copy(const std::vector<double>& from, const std::vector<int32_t>& table,
+                   std::vector<double>& to) {
+    if (table.empty())
+      to = from;
     else
       for (size_t l = 0; l < to.size(); ++l) to[l] = from[table.size() == 1 ? 0 : size_t(table[l])];
   }
 
   void loop(const Step& s) {
     const Block& b = s.blocks[0];
-    for (size_t n = 0; n < s.in.size(); ++n) copy(values_[s.in[n]], s.init_table[n], values_[b.args[n]]);
+    for (size_t n = 0; n < s.in.size(); ++n)
+      copy(values_[s.in[n]], s.init_table[n], values_[b.args[n]]);
     const int64_t lower = s.index[0].scalar(scalars), upper = s.index[1].scalar(scalars);
     std::vector<std::vector<double>> next(s.in.size());
     for (size_t n = 0; n < next.size(); ++n) next[n].resize(values_[b.args[n]].size());
@@ -420,7 +453,8 @@ class Machine {
       scalars.values[size_t(s.iv)] = at;
       run(b);
       if (error) return;
-      for (size_t n = 0; n < next.size(); ++n) copy(values_[b.yields[n]], s.yield_table[n], next[n]);
+      for (size_t n = 0; n < next.size(); ++n)
+        copy(values_[b.yields[n]], s.yield_table[n], next[n]);
       for (size_t n = 0; n < next.size(); ++n) values_[b.args[n]].swap(next[n]);
       if (upper - at <= s.instr->step) break;
     }
@@ -430,14 +464,16 @@ class Machine {
 
 }  // namespace
 
-Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes, const poly::Buffers& inputs,
-                                  const InterpretOptions& options) {
+Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes,
+                                  const poly::Buffers& inputs, const InterpretOptions& options) {
   if (auto r = verify(m)) return *r;
   Machine machine(m, options);
   poly::Sizes bound;
   for (const std::string& s : m.sizes) {
     auto it = sizes.find(s);
-    if (it == sizes.end()) return Refusal{"interpret tile module " + m.name, "", "size " + s + " has no value", "give " + s};
+    if (it == sizes.end())
+      return Refusal{"interpret tile module " + m.name, "", "size " + s + " has no value",
+                     "give " + s};
     bound[s] = it->second;
     machine.scalars.values[size_t(machine.scalars.slot(s))] = it->second;
   }
@@ -449,9 +485,12 @@ Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes, con
     std::vector<double>& data = machine.memory.back().data;
     if (it == inputs.end() || it->second.size() != data.size())
       return Refusal{"interpret tile module " + m.name, "tensor " + t.name,
-                     it == inputs.end() ? "no input was given" : "the input has " + std::to_string(it->second.size()) +
-                         " elements instead of " + std::to_string(data.size()), ""};
-    for (size_t n = 0; n < data.size(); ++n) data[n] = round_value(it->second[n], t.type, options.round_values);
+                     it == inputs.end() ? "no input was given"
+                                        : "the input has " + std::to_string(it->second.size()) +
+                                              " elements instead of " + std::to_string(data.size()),
+                     ""};
+    for (size_t n = 0; n < data.size(); ++n)
+      data[n] = round_value(it->second[n], t.type, options.round_values);
   }
   for (const Kernel& k : m.kernels) {
     machine.run_kernel(k, bound);
@@ -459,7 +498,8 @@ Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes, con
   }
   poly::Buffers out;
   for (const TensorDecl& t : m.tensors)
-    if (t.kind == poly::TensorKind::Output) out[t.name] = std::move(machine.memory[machine.tensor_slots.at(t.name)].data);
+    if (t.kind == poly::TensorKind::Output)
+      out[t.name] = std::move(machine.memory[machine.tensor_slots.at(t.name)].data);
   return out;
 }
 

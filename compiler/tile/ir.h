@@ -1,6 +1,7 @@
-// The tile IR (text form `.tile`): SSA over tile values, loops as expressions. Tiles have NAMED axes: a
-// point-wise op's result has the union of its operands' axes (missing axes broadcast), a reduction removes
-// axes, a dot contracts them. No placement: that is the memory IR's. (architecture.md stage 8)
+// The tile IR (text form `.tile`): SSA over tile values, loops as expressions. Tiles have NAMED
+// axes: a point-wise op's result has the union of its operands' axes (missing axes broadcast), a
+// reduction removes axes, a dot contracts them. No placement: that is the memory IR's.
+// (architecture.md stage 8)
 #pragma once
 
 #include <cstdint>
@@ -28,22 +29,25 @@ struct TileType {
 };
 
 enum class Code : uint8_t {
-  Const,   // value: a rank-0 tile
-  Iota,    // index[0]: integer tile (I32) of the expression's values; its axes are those named in it
-  Load,    // tensor, index per tensor dim, mask; masked-out lanes give `value`. Gathered dims take operands.
-           // elem: the tensor's; axes: those in index and mask, and of the gathers
-  Store,   // operands: [value, gathers...]; lanes outside mask are not written. The value has the tensor's
-           // elem (emit() inserts the Cast); lanes: axes of the operands and `span`
+  Const,  // value: a rank-0 tile
+  Iota,   // index[0]: integer tile (I32) of the expression's values; its axes are those named in it
+  Load,   // tensor, index per tensor dim, mask; masked-out lanes give `value`. Gathered dims take
+         // operands. elem: the tensor's; axes: those in index and mask, and of the gathers
+  Store,  // operands: [value, gathers...]; lanes outside mask are not written. The value has the
+          // tensor's elem (emit() inserts the Cast); lanes: axes of the operands and `span`
   Map,     // scalar op (nautilus::Op, all but leaves and Cast); point-wise
   Cast,    // to elem
   Mask,    // operands [a, b]: a where cond, else b (cond over axes, loop variables, sizes)
   Reduce,  // reduce: removes `axes` of operand 0
-  Dot,     // operands [a, b]: sum over `axes` (in both) of a*b, accumulated in result elem (F32 or F64 or I32)
+  Dot,  // operands [a, b]: sum over `axes` (in both) of a*b, accumulated in result elem (F32 or F64
+        // or I32)
   Rename,  // axes renamed; no data movement
-  For,     // iv from lower to upper; operands: initial values; region args: [carried...]; results: last yields.
-           // A result has its arg's type; initial values and yields have its elem and may lack axes (broadcast)
-  If,      // cond over loop variables and sizes; two regions without args; results: yields (axes: their union)
-  Barrier, // Shared buffers written before are visible after (no-op where a block is one thread)
+  For,     // iv from lower to upper; operands: initial values; region args: [carried...]; results:
+        // last yields. A result has its arg's type; initial values and yields have its elem and may
+        // lack axes (broadcast)
+  If,  // cond over loop variables and sizes; two regions without args; results: yields (axes: their
+       // union)
+  Barrier,  // Shared buffers written before are visible after (no-op where a block is one thread)
 };
 std::string_view code_name(Code c);
 
@@ -55,26 +59,27 @@ struct Region {
 };
 struct Instr {
   Code code = Code::Const;
-  std::vector<ValueId> results;      // 1 for pure ops; 0 for Store/Barrier; n for For/If
+  std::vector<ValueId> results;  // 1 for pure ops; 0 for Store/Barrier; n for For/If
   std::vector<ValueId> operands;
-  double value = 0;                  // Const; Load: fill for masked-out lanes (identity of its use, default 0)
+  double value = 0;  // Const; Load: fill for masked-out lanes (identity of its use, default 0)
   nautilus::Op op = nautilus::Op::Add;  // Map
-  std::string tensor;                // Load, Store
-  std::vector<IndexExpr> index;      // Load, Store: per tensor dim (ignored for gathered dims); Iota: [0]
-  std::vector<int> gather;           // Load, Store: per tensor dim, operand position or -1; empty: none
-  Cond cond = Cond::always();        // Load/Store mask; Mask; If
+  std::string tensor;                   // Load, Store
+  std::vector<IndexExpr>
+      index;                   // Load, Store: per tensor dim (ignored for gathered dims); Iota: [0]
+  std::vector<int> gather;     // Load, Store: per tensor dim, operand position or -1; empty: none
+  Cond cond = Cond::always();  // Load/Store mask; Mask; If
   poly::ReduceOp reduce = poly::ReduceOp::Sum;
-  Expr combine, identity;            // Reduce with User
-  std::vector<std::string> axes;     // Reduce, Dot: removed axes
-  std::vector<Axis> span;            // Store, Reduce: axes that no operand has (the operand is broadcast over
-                                     // them); sorted. emit() fills it from Builder::axis_extents
+  Expr combine, identity;         // Reduce with User
+  std::vector<std::string> axes;  // Reduce, Dot: removed axes
+  std::vector<Axis> span;  // Store, Reduce: axes that no operand has (the operand is broadcast over
+                           // them); sorted. emit() fills it from Builder::axis_extents
   std::vector<std::pair<std::string, std::string>> renames;  // Rename: from -> to
-  std::string iv;                    // For
+  std::string iv;                                            // For
   IndexExpr lower, upper;
   int64_t step = 1;
-  std::vector<Region> regions;       // For: 1; If: 2
-  std::string origin;                // statement of the program it computes ("" if none)
-  int node = -1;                     // schedule tree node
+  std::vector<Region> regions;  // For: 1; If: 2
+  std::string origin;           // statement of the program it computes ("" if none)
+  int node = -1;                // schedule tree node
 };
 
 struct TensorDecl {
@@ -90,29 +95,32 @@ struct GridDim {
 };
 struct Kernel {
   std::string name;
-  std::vector<GridDim> grid;            // no order between grid points; empty: one block
-  std::vector<TensorDecl> shared;       // block-local buffers
-  Region body;                          // args empty, yields empty
-  std::map<ValueId, TileType> types;    // of every value
+  std::vector<GridDim> grid;          // no order between grid points; empty: one block
+  std::vector<TensorDecl> shared;     // block-local buffers
+  Region body;                        // args empty, yields empty
+  std::map<ValueId, TileType> types;  // of every value
   ValueId next_value = 0;
   std::string comment;
 };
 struct Module {
   std::string name;
-  std::vector<std::string> sizes;       // parameters still symbolic (others are substituted)
-  std::vector<TensorDecl> tensors;      // inputs, outputs, global temps
-  std::vector<Kernel> kernels;          // run in this order
-  std::vector<std::string> rewrites;    // rules applied, "name (tag)": for the plan and explain
+  std::vector<std::string> sizes;     // parameters still symbolic (others are substituted)
+  std::vector<TensorDecl> tensors;    // inputs, outputs, global temps
+  std::vector<Kernel> kernels;        // run in this order
+  std::vector<std::string> rewrites;  // rules applied, "name (tag)": for the plan and explain
 };
 
 // Builds instructions with inferred types; used by the lowering, the parser and the rewriter.
 class Builder {
  public:
   Builder(Kernel& k, Region& at) : k_(&k), at_(&at) {}
-  // Appends i with inferred result type(s); For/If need regions complete. Returns results[0] or -1. Results that
-  // are given keep their types (fresh()). A malformed instruction gets a scalar f32: verify() says what is wrong.
+  // Appends i with inferred result type(s); For/If need regions complete. Returns results[0] or -1.
+  // Results that are given keep their types (fresh()). A malformed instruction gets a scalar f32:
+  // verify() says what is wrong.
   ValueId emit(Instr i);
-  ValueId emit(Instr i, Type elem);  // with the elem of the result: Const, Cast, Dot; Load if `module` is null
+  ValueId emit(
+      Instr i,
+      Type elem);  // with the elem of the result: Const, Cast, Dot; Load if `module` is null
   ValueId constant(double v, Type t = Type::F32);
   ValueId map(nautilus::Op op, std::vector<ValueId> args);
   ValueId cast(ValueId a, Type t);
@@ -127,7 +135,8 @@ class Builder {
   int node = -1;
   // Extents of axes in scope for Iota/Load (name -> extent); the lowering sets it.
   std::map<std::string, int64_t> axis_extents;
-  // Where Load and Store find their tensor's type (besides the kernel's shared buffers); may be null.
+  // Where Load and Store find their tensor's type (besides the kernel's shared buffers); may be
+  // null.
   const Module* module = nullptr;
 
  private:
@@ -135,27 +144,30 @@ class Builder {
   Region* at_;
 };
 
-// Result types of an instruction from those of its operands (in k.types). `axes`: extents of the axes that
-// index expressions and conditions may name; `elem`: for Const, Load, Cast and Dot.
+// Result types of an instruction from those of its operands (in k.types). `axes`: extents of the
+// axes that index expressions and conditions may name; `elem`: for Const, Load, Cast and Dot.
 Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i,
                                             const std::map<std::string, int64_t>& axes, Type elem);
-Type map_type(nautilus::Op op, const std::vector<Type>& operands);  // element type of a Map's result
-int64_t lanes(const TileType& t);                       // product of the extents
-std::string to_string(const TileType& t);               // "f32[i: 64, j: 64]"
+Type map_type(nautilus::Op op,
+              const std::vector<Type>& operands);  // element type of a Map's result
+int64_t lanes(const TileType& t);                  // product of the extents
+std::string to_string(const TileType& t);          // "f32[i: 64, j: 64]"
 const TensorDecl* find_tensor(const Module& m, const Kernel& k, const std::string& name);
-std::string print(const Instr& i, const Kernel& k);     // one instruction, without its regions
+std::string print(const Instr& i, const Kernel& k);  // one instruction, without its regions
 
 std::string print(const Module& m);
 Expected<Module> parse(std::string_view text, const std::string& file = "");  // exact round trip
-// Everything a malformed module could break later: SSA dominance, types, axes, tensors, yields, index ranks.
+// Everything a malformed module could break later: SSA dominance, types, axes, tensors, yields,
+// index ranks.
 std::optional<Refusal> verify(const Module& m);
-// Runs a module on the CPU in double precision per op, rounding each value to its elem type; masked lanes
-// never touch memory; out-of-bounds accesses are a Refusal naming the instruction.
+// Runs a module on the CPU in double precision per op, rounding each value to its elem type; masked
+// lanes never touch memory; out-of-bounds accesses are a Refusal naming the instruction.
 struct InterpretOptions {
   bool round_values = true;
   uint64_t max_ops = 500'000'000;
 };
-Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes, const poly::Buffers& inputs,
+Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes,
+                                  const poly::Buffers& inputs,
                                   const InterpretOptions& options = {});
 
 }  // namespace nautilus::tile

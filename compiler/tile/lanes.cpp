@@ -11,10 +11,14 @@ int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d != 0 && a < 0); 
 
 int64_t combine(IndexExpr::Kind k, int64_t d, int64_t a, int64_t b) {
   switch (k) {
-    case IndexExpr::Kind::FloorDiv: return floor_div(a, d);
-    case IndexExpr::Kind::Mod: return a - wrap_mul(floor_div(a, d), d);
-    case IndexExpr::Kind::Min: return std::min(a, b);
-    default: return std::max(a, b);
+    case IndexExpr::Kind::FloorDiv:
+      return floor_div(a, d);
+    case IndexExpr::Kind::Mod:
+      return a - wrap_mul(floor_div(a, d), d);
+    case IndexExpr::Kind::Min:
+      return std::min(a, b);
+    default:
+      return std::max(a, b);
   }
 }
 
@@ -36,17 +40,23 @@ int Scalars::slot(const std::string& name) {
   return it->second;
 }
 
-LaneIndex::LaneIndex(const IndexExpr& e, const LaneSpace& space, Scalars& scalars) { add(e, 1, space, scalars); }
+LaneIndex::LaneIndex(const IndexExpr& e, const LaneSpace& space, Scalars& scalars) {
+  add(e, 1, space, scalars);
+}
 
 void LaneIndex::add(const IndexExpr& e, int64_t scale, const LaneSpace& space, Scalars& scalars) {
   switch (e.kind()) {
-    case IndexExpr::Kind::Const: constant_ = wrap_add(constant_, wrap_mul(scale, e.constant())); return;
-    case IndexExpr::Kind::Mul: return add(e.args()[0], wrap_mul(scale, e.constant()), space, scalars);
+    case IndexExpr::Kind::Const:
+      constant_ = wrap_add(constant_, wrap_mul(scale, e.constant()));
+      return;
+    case IndexExpr::Kind::Mul:
+      return add(e.args()[0], wrap_mul(scale, e.constant()), space, scalars);
     case IndexExpr::Kind::Add:
       for (const IndexExpr& a : e.args()) add(a, scale, space, scalars);
       return;
     case IndexExpr::Kind::Var: {
-      auto axis = std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == e.name(); });
+      auto axis = std::find_if(space.axes.begin(), space.axes.end(),
+                               [&](const Axis& a) { return a.name == e.name(); });
       if (axis == space.axes.end()) {
         scalars_.emplace_back(scale, scalars.slot(e.name()));
       } else {
@@ -55,7 +65,8 @@ void LaneIndex::add(const IndexExpr& e, int64_t scale, const LaneSpace& space, S
       }
       return;
     }
-    default: break;
+    default:
+      break;
   }
   auto inner = std::make_shared<Inner>();
   inner->kind = e.kind();
@@ -98,7 +109,8 @@ void LaneIndex::evaluate(const Scalars& s, const LaneSpace& space, int64_t* out)
   }
 }
 
-LaneCond::LaneCond(const Cond& c, const LaneSpace& space, Scalars& scalars) : always_(c.is_always()) {
+LaneCond::LaneCond(const Cond& c, const LaneSpace& space, Scalars& scalars)
+    : always_(c.is_always()) {
   if (always_) return;
   for (const Cond::Conj& conj : c.any) {
     any_.emplace_back();
@@ -144,9 +156,11 @@ std::vector<int32_t> broadcast_table(const std::vector<Axis>& of, const LaneSpac
   int64_t stride = 1;
   for (size_t n = of.size(); n-- > 0; stride *= of[n].extent) {
     int64_t inner = 1, extent = 1;
-    for (size_t a = space.axes.size(); a-- > 0 && (extent = space.axes[a].extent, space.axes[a].name != of[n].name);)
+    for (size_t a = space.axes.size();
+         a-- > 0 && (extent = space.axes[a].extent, space.axes[a].name != of[n].name);)
       inner *= extent;
-    for (int64_t l = 0; l < space.lanes; ++l) table[size_t(l)] += int32_t(l / inner % extent * stride);
+    for (int64_t l = 0; l < space.lanes; ++l)
+      table[size_t(l)] += int32_t(l / inner % extent * stride);
   }
   return table;
 }

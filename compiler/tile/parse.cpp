@@ -1,4 +1,5 @@
-// Reads the text form `.tile`. Survives arbitrary bytes: the first error stops everything, nesting is bounded.
+// Reads the text form `.tile`. Survives arbitrary bytes: the first error stops everything, nesting
+// is bounded.
 #include <cctype>
 #include <charconv>
 #include <limits>
@@ -27,7 +28,8 @@ class Cursor {
       column = s_[i] == '\n' ? 1 : column + 1;
       line += s_[i] == '\n';
     }
-    return (file.empty() ? "line " : file + ":") + std::to_string(line) + ":" + std::to_string(column);
+    return (file.empty() ? "line " : file + ":") + std::to_string(line) + ":" +
+           std::to_string(column);
   }
   bool at_end() {
     space();
@@ -66,8 +68,10 @@ class Cursor {
         if (s_[at_] == '\\' && at_ + 1 < s_.size()) ++at_;
         out += s_[at_];
       }
-      if (at_ >= s_.size()) fail("unterminated name");
-      else ++at_;
+      if (at_ >= s_.size())
+        fail("unterminated name");
+      else
+        ++at_;
       return out;
     }
     while (at_ < s_.size() && name_char(s_[at_])) out += s_[at_++];
@@ -126,8 +130,10 @@ class Cursor {
     for (; at_ < s_.size(); ++at_) {
       const char c = s_[at_];
       if (quoted) {
-        if (c == '\\') ++at_;
-        else if (c == '`') quoted = false;
+        if (c == '\\')
+          ++at_;
+        else if (c == '`')
+          quoted = false;
         continue;
       }
       if (c == '`') {
@@ -186,11 +192,16 @@ class ModuleParser {
     m.name = c_.name();
     c_.expect("{");
     while (!c_.failed() && !c_.take("}")) {
-      if (c_.word("sizes")) m.sizes = names();
-      else if (c_.word("tensor")) m.tensors.push_back(declaration());
-      else if (c_.word("rewrite")) m.rewrites.push_back(c_.quoted());
-      else if (c_.word("kernel")) m.kernels.push_back(kernel());
-      else c_.fail("expected sizes, tensor, rewrite, kernel or '}'");
+      if (c_.word("sizes"))
+        m.sizes = names();
+      else if (c_.word("tensor"))
+        m.tensors.push_back(declaration());
+      else if (c_.word("rewrite"))
+        m.rewrites.push_back(c_.quoted());
+      else if (c_.word("kernel"))
+        m.kernels.push_back(kernel());
+      else
+        c_.fail("expected sizes, tensor, rewrite, kernel or '}'");
     }
     if (!c_.failed() && !c_.at_end()) c_.fail("text after the module");
     if (c_.failed()) return Refusal{"read tile module", c_.place(file_), c_.error(), ""};
@@ -252,7 +263,8 @@ class ModuleParser {
     ValueId v = value();
     c_.expect(":");
     TileType t = tile_type();
-    if (!c_.failed() && !k_->types.emplace(v, std::move(t)).second) c_.fail("%" + std::to_string(v) + " is defined twice");
+    if (!c_.failed() && !k_->types.emplace(v, std::move(t)).second)
+      c_.fail("%" + std::to_string(v) + " is defined twice");
     return v;
   }
   std::vector<ValueId> values() {
@@ -274,11 +286,16 @@ class ModuleParser {
       while (c_.take(","));
     }
     c_.expect("]");
-    if (c_.word("input")) t.kind = poly::TensorKind::Input;
-    else if (c_.word("output")) t.kind = poly::TensorKind::Output;
-    else c_.expect_word("temp");
-    if (c_.word("shared")) t.scope = poly::Scope::Shared;
-    else if (c_.word("register")) t.scope = poly::Scope::Register;
+    if (c_.word("input"))
+      t.kind = poly::TensorKind::Input;
+    else if (c_.word("output"))
+      t.kind = poly::TensorKind::Output;
+    else
+      c_.expect_word("temp");
+    if (c_.word("shared"))
+      t.scope = poly::Scope::Shared;
+    else if (c_.word("register"))
+      t.scope = poly::Scope::Register;
     else {
       c_.expect_word("global");
       t.scope = poly::Scope::Global;
@@ -314,8 +331,10 @@ class ModuleParser {
     Region r;
     if (++nesting_ > kMaxNesting) c_.fail("nested too deeply");
     while (!c_.failed() && !c_.take("}")) {
-      if (c_.word("yield")) r.yields = values();
-      else r.body.push_back(instr());
+      if (c_.word("yield"))
+        r.yields = values();
+      else
+        r.body.push_back(instr());
     }
     --nesting_;
     return r;
@@ -496,6 +515,8 @@ class ModuleParser {
 
 }  // namespace
 
-Expected<Module> parse(std::string_view text, const std::string& file) { return ModuleParser(text, file).run(); }
+Expected<Module> parse(std::string_view text, const std::string& file) {
+  return ModuleParser(text, file).run();
+}
 
 }  // namespace nautilus::tile

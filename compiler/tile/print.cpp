@@ -9,19 +9,32 @@ namespace nautilus::tile {
 
 std::string_view code_name(Code c) {
   switch (c) {
-    case Code::Const: return "const";
-    case Code::Iota: return "iota";
-    case Code::Load: return "load";
-    case Code::Store: return "store";
-    case Code::Map: return "map";
-    case Code::Cast: return "cast";
-    case Code::Mask: return "mask";
-    case Code::Reduce: return "reduce";
-    case Code::Dot: return "dot";
-    case Code::Rename: return "rename";
-    case Code::For: return "for";
-    case Code::If: return "if";
-    case Code::Barrier: return "barrier";
+    case Code::Const:
+      return "const";
+    case Code::Iota:
+      return "iota";
+    case Code::Load:
+      return "load";
+    case Code::Store:
+      return "store";
+    case Code::Map:
+      return "map";
+    case Code::Cast:
+      return "cast";
+    case Code::Mask:
+      return "mask";
+    case Code::Reduce:
+      return "reduce";
+    case Code::Dot:
+      return "dot";
+    case Code::Rename:
+      return "rename";
+    case Code::For:
+      return "for";
+    case Code::If:
+      return "if";
+    case Code::Barrier:
+      return "barrier";
   }
   return "?";
 }
@@ -31,9 +44,12 @@ std::string quote_name(const std::string& name) { return to_string(IndexExpr::va
 std::string quote_text(const std::string& s) {
   std::string out = "\"";
   for (char c : s) {
-    if (c == '\n') out += "\\n";
-    else if (c == '"' || c == '\\') (out += '\\') += c;
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -78,7 +94,8 @@ std::string list(const std::vector<T>& items, F text) {
 }
 
 std::string axis_list(const std::vector<Axis>& axes) {
-  return list(axes, [](const Axis& a) { return quote_name(a.name) + ": " + std::to_string(a.extent); });
+  return list(axes,
+              [](const Axis& a) { return quote_name(a.name) + ": " + std::to_string(a.extent); });
 }
 
 // "Q[64*i0 + i, %5]": gathered dims show the value that indexes them.
@@ -98,29 +115,41 @@ std::string where(const Instr& i) {
 std::string operation(const Instr& i, const Kernel& k) {
   auto operands = list(i.operands, value_text);
   switch (i.code) {
-    case Code::Const: return "const " + number_text(i.value);
-    case Code::Iota: return "iota " + (i.index.empty() ? "0" : to_string(i.index[0]));
+    case Code::Const:
+      return "const " + number_text(i.value);
+    case Code::Iota:
+      return "iota " + (i.index.empty() ? "0" : to_string(i.index[0]));
     case Code::Load:
-      return "load " + element(i) + where(i) + (i.value != 0 || std::signbit(i.value) ? " fill " + number_text(i.value) : "");
+      return "load " + element(i) + where(i) +
+             (i.value != 0 || std::signbit(i.value) ? " fill " + number_text(i.value) : "");
     case Code::Store:
-      return "store " + element(i) + " = " + (i.operands.empty() ? "?" : value_text(i.operands[0])) +
+      return "store " + element(i) + " = " +
+             (i.operands.empty() ? "?" : value_text(i.operands[0])) +
              (i.span.empty() ? "" : " span (" + axis_list(i.span) + ")") + where(i);
-    case Code::Map: return std::string(op_name(i.op)) + " " + operands;
-    case Code::Cast: return "cast " + operands;
-    case Code::Mask: return "mask " + operands + " where (" + to_string(i.cond) + ")";
+    case Code::Map:
+      return std::string(op_name(i.op)) + " " + operands;
+    case Code::Cast:
+      return "cast " + operands;
+    case Code::Mask:
+      return "mask " + operands + " where (" + to_string(i.cond) + ")";
     case Code::Reduce:
       return "reduce " + std::string(poly::reduce_op_name(i.reduce)) + " " + operands + " over (" +
-             list(i.axes, quote_name) + ")" + (i.span.empty() ? "" : " span (" + axis_list(i.span) + ")") +
+             list(i.axes, quote_name) + ")" +
+             (i.span.empty() ? "" : " span (" + axis_list(i.span) + ")") +
              (i.combine ? " combine " + quote_text(to_string(i.combine)) : "") +
              (i.identity ? " identity " + quote_text(to_string(i.identity)) : "");
-    case Code::Dot: return "dot " + operands + " over (" + list(i.axes, quote_name) + ")";
+    case Code::Dot:
+      return "dot " + operands + " over (" + list(i.axes, quote_name) + ")";
     case Code::Rename:
-      return "rename " + operands + " (" + list(i.renames, [](const auto& r) {
-               return quote_name(r.first) + " -> " + quote_name(r.second);
-             }) + ")";
+      return "rename " + operands + " (" +
+             list(i.renames,
+                  [](const auto& r) {
+                    return quote_name(r.first) + " -> " + quote_name(r.second);
+                  }) +
+             ")";
     case Code::For: {
-      std::string s = "for " + quote_name(i.iv) + " in [" + to_string(i.lower) + ", " + to_string(i.upper) +
-                      ") step " + std::to_string(i.step);
+      std::string s = "for " + quote_name(i.iv) + " in [" + to_string(i.lower) + ", " +
+                      to_string(i.upper) + ") step " + std::to_string(i.step);
       if (i.regions.empty() || i.regions[0].args.empty()) return s;
       s += " carry (";
       for (size_t n = 0; n < i.regions[0].args.size(); ++n)
@@ -128,15 +157,18 @@ std::string operation(const Instr& i, const Kernel& k) {
              (n < i.operands.size() ? value_text(i.operands[n]) : "?");
       return s + ")";
     }
-    case Code::If: return "if (" + to_string(i.cond) + ")";
-    case Code::Barrier: return "barrier";
+    case Code::If:
+      return "if (" + to_string(i.cond) + ")";
+    case Code::Barrier:
+      return "barrier";
   }
   return "?";
 }
 
 std::string origin_text(const Instr& i) {
   if (i.origin.empty() && i.node < 0) return "";
-  return " @" + (i.origin.empty() ? "" : quote_name(i.origin)) + (i.node < 0 ? "" : ":" + std::to_string(i.node));
+  return " @" + (i.origin.empty() ? "" : quote_name(i.origin)) +
+         (i.node < 0 ? "" : ":" + std::to_string(i.node));
 }
 
 void print_region(std::string& out, const Region& r, const Kernel& k, int indent);
@@ -156,13 +188,14 @@ void print_instr(std::string& out, const Instr& i, const Kernel& k, int indent) 
 
 void print_region(std::string& out, const Region& r, const Kernel& k, int indent) {
   for (const Instr& i : r.body) print_instr(out, i, k, indent);
-  if (!r.yields.empty()) out += std::string(size_t(indent) * 2, ' ') + "yield " + list(r.yields, value_text) + "\n";
+  if (!r.yields.empty())
+    out += std::string(size_t(indent) * 2, ' ') + "yield " + list(r.yields, value_text) + "\n";
 }
 
 std::string declaration(const TensorDecl& t) {
   return quote_name(t.name) + ": " + std::string(type_name(t.type)) + "[" +
-         list(t.extents, [](const IndexExpr& e) { return to_string(e); }) + "] " + std::string(kind_name(t.kind)) + " " +
-         std::string(scope_text(t.scope)) + "\n";
+         list(t.extents, [](const IndexExpr& e) { return to_string(e); }) + "] " +
+         std::string(kind_name(t.kind)) + " " + std::string(scope_text(t.scope)) + "\n";
 }
 
 }  // namespace
@@ -181,7 +214,8 @@ std::string print(const Module& m) {
   for (const Kernel& k : m.kernels) {
     out += "  kernel " + quote_name(k.name) + " {\n";
     if (!k.comment.empty()) out += "    comment " + quote_text(k.comment) + "\n";
-    for (const GridDim& g : k.grid) out += "    grid " + quote_name(g.iv) + " < " + to_string(g.extent) + "\n";
+    for (const GridDim& g : k.grid)
+      out += "    grid " + quote_name(g.iv) + " < " + to_string(g.extent) + "\n";
     for (const TensorDecl& t : k.shared) out += "    buffer " + declaration(t);
     out += "    values " + std::to_string(k.next_value) + "\n";
     print_region(out, k.body, k, 2);

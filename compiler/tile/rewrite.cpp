@@ -61,11 +61,13 @@ Outcome rewrite_kernel(const Module& m, const Kernel& k, const RewriteOptions& o
     out.stop = "more than 64 tile axes";
     return out;
   }
-  for (const Original& x : g->originals) out.before += own_cost(*g, x.node, x.axes, g->regions[size_t(x.region)].weight, o.costs);
+  for (const Original& x : g->originals)
+    out.before += own_cost(*g, x.node, x.axes, g->regions[size_t(x.region)].weight, o.costs);
   out.after = out.before;
   Saturation s;
   saturate(*g, o.max_iterations, o.max_nodes, s);
-  if (o.numerics != Numerics::Strict && change_carried_variables(*g) > 0) saturate(*g, o.max_iterations, o.max_nodes, s);
+  if (o.numerics != Numerics::Strict && change_carried_variables(*g) > 0)
+    saturate(*g, o.max_iterations, o.max_nodes, s);
   out.stop = s.stop;
   const Extraction e = extract_best(*g, o.costs);
   if (!e.ok) {
@@ -114,7 +116,8 @@ Module rewrite(const Module& m, const RewriteOptions& options, RewriteReport* re
     r.applied.push_back(info.name + " (" + std::string(poly::numeric_tag_name(info.tag)) + ")");
   }
   for (const std::string& a : r.applied)
-    if (std::find(out.rewrites.begin(), out.rewrites.end(), a) == out.rewrites.end()) out.rewrites.push_back(a);
+    if (std::find(out.rewrites.begin(), out.rewrites.end(), a) == out.rewrites.end())
+      out.rewrites.push_back(a);
   if (auto bad = verify(out)) {  // never seen; the input is always a right answer
     r.applied.clear();
     r.cost_after = r.cost_before;

@@ -10,7 +10,11 @@
 
 namespace nautilus::tile {
 
-enum class Numerics : uint8_t { Strict, Reassociate, Fast };  // Exact | +Reassociates | +Approximates
+enum class Numerics : uint8_t {
+  Strict,
+  Reassociate,
+  Fast
+};  // Exact | +Reassociates | +Approximates
 std::optional<Numerics> numerics_from_name(std::string_view s);
 
 struct RuleInfo {
@@ -31,12 +35,13 @@ struct RewriteOptions {
   int max_nodes = 20'000;
 };
 struct RewriteReport {
-  std::vector<std::string> applied;  // rule names with their tag, in order of first use in what was extracted
+  std::vector<std::string>
+      applied;  // rule names with their tag, in order of first use in what was extracted
   double cost_before = 0, cost_after = 0;
-  std::string stop_reason;           // "saturated" | "node limit" | "iteration limit"
+  std::string stop_reason;  // "saturated" | "node limit" | "iteration limit"
 };
-// Loop-invariant motion, exp -> exp2 with the scale folded in, division deferred out of loops and cancelled
-// across iterations, common subexpressions, strength reduction, dot recognition.
+// Loop-invariant motion, exp -> exp2 with the scale folded in, division deferred out of loops and
+// cancelled across iterations, common subexpressions, strength reduction, dot recognition.
 Module rewrite(const Module& m, const RewriteOptions& options, RewriteReport* report = nullptr);
 
 // What one scalar operation takes, by unit: the one place where costs of operations are known.
@@ -48,12 +53,14 @@ std::vector<UnitOps> op_units(nautilus::Op op);
 // A dot is matrix work if both operands are of 16 bits or fewer, else multiply-adds.
 bool is_matrix_dot(Type a, Type b);
 
-// Operations by unit of a module, one entry a (statement, unit, axes, loops, partial, tensor). A product used
-// only by one sum over the same lanes is part of a multiply-add. `partial`: some instruction of the statement in
-// that region is masked. `axes` and `loops` let the cost model re-evaluate at other tile sizes without lowering again.
+// Operations by unit of a module, one entry a (statement, unit, axes, loops, partial, tensor). A
+// product used only by one sum over the same lanes is part of a multiply-add. `partial`: some
+// instruction of the statement in that region is masked. `axes` and `loops` let the cost model
+// re-evaluate at other tile sizes without lowering again.
 struct OpCount {
-  std::string origin;              // statement
-  std::string unit;                // "matrix" | "fma" | "special" | "divide" | "convert" | "compare" | "load" | "store"
+  std::string origin;  // statement
+  std::string
+      unit;  // "matrix" | "fma" | "special" | "divide" | "convert" | "compare" | "load" | "store"
   double per_lane = 0;             // operations a lane; matrix: 2 (FLOP) for one multiply-add
   std::vector<std::string> axes;   // tile axes it spans
   std::vector<std::string> loops;  // ivs of the enclosing loops and grid dims

@@ -41,7 +41,7 @@ class Unifier {
   std::vector<std::string> names_;
   std::map<std::string, size_t> index_;
   std::map<std::string, int64_t> extent_;
-  bool ambiguous_ = false;  // one name with two extents
+  bool ambiguous_ = false;                // one name with two extents
   std::vector<std::vector<char>> meets_;  // some value or instruction has both
   std::vector<size_t> parent_;
   std::vector<std::pair<std::string, std::string>> links_, load_links_;
@@ -53,7 +53,8 @@ class Unifier {
   void declare(const std::vector<Axis>& axes) {
     for (const Axis& a : axes) {
       if (index_.emplace(a.name, names_.size()).second) names_.push_back(a.name);
-      if (auto [it, fresh] = extent_.emplace(a.name, a.extent); !fresh && it->second != a.extent) ambiguous_ = true;
+      if (auto [it, fresh] = extent_.emplace(a.name, a.extent); !fresh && it->second != a.extent)
+        ambiguous_ = true;
     }
   }
   void collect(const Region& r) {
@@ -62,19 +63,23 @@ class Unifier {
       if (i.code == Code::For) ivs_.insert(i.iv);
       for (const Region& n : i.regions) collect(n);
       for (const auto& p : i.renames)
-        if (index_.count(p.first) && index_.count(p.second) && p.first != p.second) links_.push_back(p);
+        if (index_.count(p.first) && index_.count(p.second) && p.first != p.second)
+          links_.push_back(p);
       if (i.code == Code::Load) link_loads(i);
     }
   }
-  // Loads that run over one dimension of a tensor in the same way: their axes may be one, and then so are the loads.
+  // Loads that run over one dimension of a tensor in the same way: their axes may be one, and then
+  // so are the loads.
   void link_loads(const Instr& i) {
     for (size_t d = 0; d < i.index.size(); ++d)
       for (const Axis& a : k_.types.at(i.results[0]).axes) {
         const int64_t c = i.index[d].coefficient(a.name);
         if (c == 0) continue;
-        const std::string key = to_string(i.index[d] - IndexExpr::var(a.name) * c) + "|" + std::to_string(c) + "|" + std::to_string(d) + "|" +
+        const std::string key = to_string(i.index[d] - IndexExpr::var(a.name) * c) + "|" +
+                                std::to_string(c) + "|" + std::to_string(d) + "|" +
                                 std::to_string(a.extent) + "|" + i.tensor;
-        if (auto [it, fresh] = loads_.emplace(key, a.name); !fresh && it->second != a.name) load_links_.emplace_back(it->second, a.name);
+        if (auto [it, fresh] = loads_.emplace(key, a.name); !fresh && it->second != a.name)
+          load_links_.emplace_back(it->second, a.name);
       }
   }
   void together(const std::vector<Axis>& axes) {
@@ -87,7 +92,8 @@ class Unifier {
       if (i.code == Code::Rename || i.code == Code::For || i.code == Code::If) continue;
       std::vector<Axis> all = i.span;
       for (const auto* values : {&i.operands, &i.results})
-        for (ValueId v : *values) all.insert(all.end(), k_.types.at(v).axes.begin(), k_.types.at(v).axes.end());
+        for (ValueId v : *values)
+          all.insert(all.end(), k_.types.at(v).axes.begin(), k_.types.at(v).axes.end());
       together(all);
     }
   }
@@ -114,7 +120,8 @@ class Unifier {
   }
   void rename(std::vector<Axis>& axes) const {
     for (Axis& a : axes) a.name = name(a.name);
-    std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.name < b.name; });
+    std::sort(axes.begin(), axes.end(),
+              [](const Axis& a, const Axis& b) { return a.name < b.name; });
   }
 
   bool keeps_order(const Region& r) const {
@@ -133,7 +140,9 @@ class Unifier {
   void find_aliases(const Region& r) {
     for (const Instr& i : r.body) {
       for (const Region& n : i.regions) find_aliases(n);
-      if (i.code == Code::Rename && std::all_of(i.renames.begin(), i.renames.end(), [&](const auto& p) { return name(p.first) == name(p.second); }))
+      if (i.code == Code::Rename &&
+          std::all_of(i.renames.begin(), i.renames.end(),
+                      [&](const auto& p) { return name(p.first) == name(p.second); }))
         alias_[i.results[0]] = i.operands[0];
     }
   }
@@ -143,7 +152,9 @@ class Unifier {
   }
 
   void apply(Region& r) const {
-    std::erase_if(r.body, [&](const Instr& i) { return i.code == Code::Rename && alias_.count(i.results[0]); });
+    std::erase_if(r.body, [&](const Instr& i) {
+      return i.code == Code::Rename && alias_.count(i.results[0]);
+    });
     for (Instr& i : r.body) {
       for (ValueId& v : i.operands) v = value(v);
       for (IndexExpr& e : i.index) e = e.substitute(by_);

@@ -70,7 +70,8 @@ class GraphBuilder {
   }
   static std::string axes_text(AxisMask m) { return " axes " + std::to_string(m); }
 
-  // Every access of this load is in bounds wherever it runs: by intervals, or because its mask says so.
+  // Every access of this load is in bounds wherever it runs: by intervals, or because its mask says
+  // so.
   bool always_in_bounds(const Instr& i, int region) const {
     if (!i.gather.empty()) return false;
     const TensorDecl* t = find_tensor(m_, k_, i.tensor);
@@ -79,21 +80,23 @@ class GraphBuilder {
     for (size_t d = 0; d < i.index.size(); ++d)
       for (const IndexExpr& need : {i.index[d], t->extents[d] - i.index[d] - IndexExpr(1)}) {
         if (lower::always_holds({need, false}, ranges)) continue;
-        const bool masked = std::all_of(i.cond.any.begin(), i.cond.any.end(), [&](const Cond::Conj& c) {
-          return std::any_of(c.begin(), c.end(), [&](const Cond::Atom& a) {
-            return !a.equality && lower::always_holds({need - a.expr, false}, ranges);
-          });
-        });
+        const bool masked =
+            std::all_of(i.cond.any.begin(), i.cond.any.end(), [&](const Cond::Conj& c) {
+              return std::any_of(c.begin(), c.end(), [&](const Cond::Atom& a) {
+                return !a.equality && lower::always_holds({need - a.expr, false}, ranges);
+              });
+            });
         if (!masked) return false;
       }
     return true;
   }
 
-  // The outermost region that a load may move to from `region`: out of loops that certainly run, and anywhere
-  // if it is always in bounds.
+  // The outermost region that a load may move to from `region`: out of loops that certainly run,
+  // and anywhere if it is always in bounds.
   Place load_floor(const Instr& i, int region) const {
     if (!always_in_bounds(i, region))
-      while (g_.regions[size_t(region)].is_loop && g_.regions[size_t(region)].runs) region = g_.regions[size_t(region)].parent;
+      while (g_.regions[size_t(region)].is_loop && g_.regions[size_t(region)].runs)
+        region = g_.regions[size_t(region)].parent;
     else
       region = 0;
     return {region, g_.regions[size_t(region)].depth, 0};
@@ -120,16 +123,25 @@ class GraphBuilder {
   void walk(const Region& r, int region) {
     for (const Instr& i : r.body) {
       switch (i.code) {
-        case Code::For: loop(i, region); break;
-        case Code::If: branch(i, region); break;
-        case Code::Store: case Code::Barrier:
+        case Code::For:
+          loop(i, region);
+          break;
+        case Code::If:
+          branch(i, region);
+          break;
+        case Code::Store:
+        case Code::Barrier:
           g_.regions[size_t(region)].effects.push_back({&i, operands(i), -1, -1, {}});
           break;
         case Code::Load:
-          if (written_.count(i.tensor)) pinned(i, region);
-          else define(i, load(i, region), region);
+          if (written_.count(i.tensor))
+            pinned(i, region);
+          else
+            define(i, load(i, region), region);
           break;
-        default: define(i, pure(i), region); break;
+        default:
+          define(i, pure(i), region);
+          break;
       }
     }
   }
@@ -157,8 +169,10 @@ class GraphBuilder {
     if (n.place.before(floor)) n.place = floor;
     std::string key = "load " + quote_name(i.tensor) + "[";
     for (size_t d = 0; d < i.index.size(); ++d)
-      key += (i.gather.empty() || i.gather[d] < 0 ? to_string(i.index[d]) : std::string("%")) + ", ";
-    key += "] where " + to_string(i.cond) + " fill " + number_text(i.value) + axes_text(n.axes) + " at " + std::to_string(n.place.region);
+      key +=
+          (i.gather.empty() || i.gather[d] < 0 ? to_string(i.index[d]) : std::string("%")) + ", ";
+    key += "] where " + to_string(i.cond) + " fill " + number_text(i.value) + axes_text(n.axes) +
+           " at " + std::to_string(n.place.region);
     return g_.add(g_.symbol(key, n), operands(i));
   }
 
@@ -168,9 +182,12 @@ class GraphBuilder {
     n.elem = t.elem;
     n.proto = &i;
     switch (i.code) {
-      case Code::Const: return g_.constant_class(i.value, t.elem);
-      case Code::Map: return g_.map(i.op, operands(i));
-      case Code::Cast: return g_.cast(value_.at(i.operands[0]), t.elem);
+      case Code::Const:
+        return g_.constant_class(i.value, t.elem);
+      case Code::Map:
+        return g_.map(i.op, operands(i));
+      case Code::Cast:
+        return g_.cast(value_.at(i.operands[0]), t.elem);
       case Code::Iota:
         n.kind = Kind::Iota;
         names(vars_of(i), t, n);
@@ -178,30 +195,41 @@ class GraphBuilder {
       case Code::Mask:
         n.kind = Kind::Mask;
         names(vars_of(i), t, n);
-        return g_.add(g_.symbol("mask " + to_string(i.cond) + " " + std::string(type_name(n.elem)) + axes_text(n.axes), n), operands(i));
-      case Code::Reduce: return reduce(i, t.elem);
+        return g_.add(g_.symbol("mask " + to_string(i.cond) + " " + std::string(type_name(n.elem)) +
+                                    axes_text(n.axes),
+                                n),
+                      operands(i));
+      case Code::Reduce:
+        return reduce(i, t.elem);
       case Code::Dot: {
         AxisMask m = 0;
         for (const Axis& a : type(i.operands[0]).axes)
-          if (std::find(i.axes.begin(), i.axes.end(), a.name) != i.axes.end()) m |= g_.axis(a.name, a.extent);
+          if (std::find(i.axes.begin(), i.axes.end(), a.name) != i.axes.end())
+            m |= g_.axis(a.name, a.extent);
         return g_.dot(m, t.elem, value_.at(i.operands[0]), value_.at(i.operands[1]));
       }
-      default: return rename(i, n);
+      default:
+        return rename(i, n);
     }
   }
 
   ClassId reduce(const Instr& i, Type elem) {
     AxisMask m = 0;
     for (const Axis& a : type(i.operands[0]).axes)
-      if (std::find(i.axes.begin(), i.axes.end(), a.name) != i.axes.end()) m |= g_.axis(a.name, a.extent);
+      if (std::find(i.axes.begin(), i.axes.end(), a.name) != i.axes.end())
+        m |= g_.axis(a.name, a.extent);
     for (const Axis& a : i.span) m |= g_.axis(a.name, a.extent);
-    if (i.reduce != poly::ReduceOp::User) return g_.reduce(i.reduce, m, elem, value_.at(i.operands[0]));
+    if (i.reduce != poly::ReduceOp::User)
+      return g_.reduce(i.reduce, m, elem, value_.at(i.operands[0]));
     NodeInfo n;
     n.kind = Kind::Reduce;
     n.elem = elem;
     n.axes = m;
     n.proto = &i;
-    return g_.add(g_.symbol("reduce user " + to_string(i.combine) + " identity " + to_string(i.identity) + axes_text(m), n), operands(i));
+    return g_.add(g_.symbol("reduce user " + to_string(i.combine) + " identity " +
+                                to_string(i.identity) + axes_text(m),
+                            n),
+                  operands(i));
   }
 
   ClassId rename(const Instr& i, NodeInfo n) {
@@ -211,7 +239,8 @@ class GraphBuilder {
       for (const Axis& a : type(i.operands[0]).axes)
         if (a.name == from && from != to) {
           n.renames.emplace_back(g_.axis(from, a.extent), g_.axis(to, a.extent));
-          key += " " + std::to_string(n.renames.back().first) + ">" + std::to_string(n.renames.back().second);
+          key += " " + std::to_string(n.renames.back().first) + ">" +
+                 std::to_string(n.renames.back().second);
         }
     if (n.renames.empty()) return value_.at(i.operands[0]);
     return g_.add(g_.symbol(key, n), operands(i));
@@ -236,7 +265,8 @@ class GraphBuilder {
     l.position = int(g_.regions[size_t(parent)].effects.size());
     g_.loops.push_back(std::move(l));
     RegionInfo& r = g_.regions[size_t(region)];
-    const Range lower = lower::range_of(i.lower, r.ranges), upper = lower::range_of(i.upper, r.ranges);
+    const Range lower = lower::range_of(i.lower, r.ranges),
+                upper = lower::range_of(i.upper, r.ranges);
     r.is_loop = true;
     r.runs = lower::always_holds({i.upper - i.lower - IndexExpr(1), false}, r.ranges);
     r.weight *= trips(lower, upper, i);
@@ -253,13 +283,15 @@ class GraphBuilder {
     walk(body, region);
     iv_region_.erase(i.iv);
     for (size_t n = 0; n < i.results.size(); ++n)
-      value_[i.results[n]] = g_.close_carried(index, int(n), value_.at(i.operands[n]), value_.at(body.yields[n]));
+      value_[i.results[n]] =
+          g_.close_carried(index, int(n), value_.at(i.operands[n]), value_.at(body.yields[n]));
   }
 
   // Expected number of iterations, at least one.
   static double trips(const Range& lower, const Range& upper, const Instr& i) {
     if (!lower.lo || !lower.hi || !upper.lo || !upper.hi) return 16;
-    const double first = (double(*lower.lo) + double(*lower.hi)) / 2, last = (double(*upper.lo) + double(*upper.hi)) / 2;
+    const double first = (double(*lower.lo) + double(*lower.hi)) / 2,
+                 last = (double(*upper.lo) + double(*upper.hi)) / 2;
     return std::max(1.0, std::ceil((last - first) / double(i.step)));
   }
 
@@ -277,7 +309,8 @@ class GraphBuilder {
     g_.branches.push_back(b);
     for (int side = 0; side < 2; ++side) walk(i.regions[size_t(side)], b.regions[side]);
     for (size_t n = 0; n < i.results.size(); ++n)
-      value_[i.results[n]] = g_.branch_result(index, value_.at(i.regions[0].yields[n]), value_.at(i.regions[1].yields[n]));
+      value_[i.results[n]] = g_.branch_result(index, value_.at(i.regions[0].yields[n]),
+                                              value_.at(i.regions[1].yields[n]));
   }
 };
 
@@ -297,7 +330,8 @@ ClassId Graph::branch_result(int branch, ClassId then_value, ClassId else_value)
   i.elem = at(then_value).elem;
   i.control = branch;
   i.place = {b.parent, regions[size_t(b.parent)].depth, b.position + 1};
-  return add(symbol("if " + std::to_string(branch) + " " + std::string(type_name(i.elem)), i), {then_value, else_value});
+  return add(symbol("if " + std::to_string(branch) + " " + std::string(type_name(i.elem)), i),
+             {then_value, else_value});
 }
 
 }  // namespace nautilus::tile::rw

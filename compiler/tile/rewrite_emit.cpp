@@ -35,20 +35,21 @@ class Emitter {
   const Extraction& e_;
   Emission out_;
   bool failed_ = false;
-  std::vector<int> place_;            // region of each needed class
+  std::vector<int> place_;  // region of each needed class
   std::vector<char> needed_;
   std::vector<ValueId> value_;
   std::vector<unsigned> stamp_;
   unsigned now_ = 0;
-  std::vector<std::vector<int>> slots_;         // per loop: the variables that are carried
-  std::vector<std::vector<ClassId>> results_;   // per branch: its results
-  std::vector<char> live_region_;               // contains an effect that must happen
+  std::vector<std::vector<int>> slots_;        // per loop: the variables that are carried
+  std::vector<std::vector<ClassId>> results_;  // per branch: its results
+  std::vector<char> live_region_;              // contains an effect that must happen
   std::map<std::tuple<int, ValueId, ValueId>, ValueId> products_;
 
   const ENode& node(ClassId c) const { return *e_.best[g_.find(c)]; }
   const NodeInfo& info(ClassId c) const { return g_.info(node(c)); }
 
-  // --- what is left -------------------------------------------------------------------------------
+  // --- what is left
+  // -------------------------------------------------------------------------------
   void find_live() {
     slots_.resize(g_.loops.size());
     results_.resize(g_.branches.size());
@@ -69,15 +70,19 @@ class Emitter {
   // Regions of an effect come after its own region, so going backwards they are known.
   bool live(const Effect& f) const {
     if (f.pinned) return g_.find(*f.pinned) < needed_.size() && needed_[g_.find(*f.pinned)];
-    if (f.loop >= 0) return !slots_[size_t(f.loop)].empty() || live_region_[size_t(g_.loops[size_t(f.loop)].region)];
+    if (f.loop >= 0)
+      return !slots_[size_t(f.loop)].empty() ||
+             live_region_[size_t(g_.loops[size_t(f.loop)].region)];
     if (f.branch >= 0) {
       const BranchInfo& b = g_.branches[size_t(f.branch)];
-      return !results_[size_t(f.branch)].empty() || live_region_[size_t(b.regions[0])] || live_region_[size_t(b.regions[1])];
+      return !results_[size_t(f.branch)].empty() || live_region_[size_t(b.regions[0])] ||
+             live_region_[size_t(b.regions[1])];
     }
     return true;
   }
 
-  // --- placement ----------------------------------------------------------------------------------
+  // --- placement
+  // ----------------------------------------------------------------------------------
   int common(int a, int b) const {
     if (a < 0) return b;
     while (a != b) {
@@ -87,7 +92,9 @@ class Emitter {
     }
     return a;
   }
-  void use(ClassId c, int region, std::vector<int>& uses) const { uses[g_.find(c)] = common(uses[g_.find(c)], region); }
+  void use(ClassId c, int region, std::vector<int>& uses) const {
+    uses[g_.find(c)] = common(uses[g_.find(c)], region);
+  }
 
   void place_all() {
     std::vector<int> uses(e_.best.size(), -1);
@@ -116,26 +123,29 @@ class Emitter {
         place_[c] = r;
         for (; r != early; r = g_.regions[size_t(r)].parent) {
           const int up = g_.regions[size_t(r)].parent;
-          if (g_.regions[size_t(up)].weight < g_.regions[size_t(place_[c])].weight * (1 - 1e-9)) place_[c] = up;
+          if (g_.regions[size_t(up)].weight < g_.regions[size_t(place_[c])].weight * (1 - 1e-9))
+            place_[c] = up;
         }
       }
       if (i.kind == Kind::LoopResult) continue;
       if (i.kind == Kind::IfResult) {
-        for (size_t side : {0, 1}) use(node(c).children[side], g_.branches[size_t(i.control)].regions[side], uses);
+        for (size_t side : {0, 1})
+          use(node(c).children[side], g_.branches[size_t(i.control)].regions[side], uses);
         continue;
       }
       for (ClassId x : node(c).children) use(x, place_[c], uses);
     }
   }
-  static bool fixed(Kind k) { return k == Kind::Arg || k == Kind::Pinned || k == Kind::LoopResult || k == Kind::IfResult; }
-
-  // The outermost region in which the node's operands exist, as chosen.
-  int early_region(ClassId c) const {
-    return g_.place_of(node(c)).region;
+  static bool fixed(Kind k) {
+    return k == Kind::Arg || k == Kind::Pinned || k == Kind::LoopResult || k == Kind::IfResult;
   }
 
-  // --- building -----------------------------------------------------------------------------------
-  // What an effect needs, directly or inside its regions.
+  // The outermost region in which the node's operands exist, as chosen.
+  int early_region(ClassId c) const { return g_.place_of(node(c)).region; }
+
+  // --- building
+  // ----------------------------------------------------------------------------------- What an
+  // effect needs, directly or inside its regions.
   void needs(const Effect& f, std::vector<ClassId>& out) const {
     if (!live(f)) return;
     out.insert(out.end(), f.operands.begin(), f.operands.end());
@@ -145,10 +155,12 @@ class Emitter {
         out.push_back(v.init);
         out.push_back(v.yield);
       }
-      for (const Effect& n : g_.regions[size_t(g_.loops[size_t(f.loop)].region)].effects) needs(n, out);
+      for (const Effect& n : g_.regions[size_t(g_.loops[size_t(f.loop)].region)].effects)
+        needs(n, out);
     }
     if (f.branch >= 0) {
-      for (ClassId c : results_[size_t(f.branch)]) out.insert(out.end(), node(c).children.begin(), node(c).children.end());
+      for (ClassId c : results_[size_t(f.branch)])
+        out.insert(out.end(), node(c).children.begin(), node(c).children.end());
       for (int r : g_.branches[size_t(f.branch)].regions)
         for (const Effect& n : g_.regions[size_t(r)].effects) needs(n, out);
     }
@@ -219,7 +231,8 @@ class Emitter {
     origin(c, b);
     if (i.kind != Kind::Const) {
       const int home = g_.at(c).home;
-      out_.hoisted |= home >= 0 && g_.regions[size_t(home)].weight > g_.regions[size_t(r)].weight * (1 + 1e-9);
+      out_.hoisted |=
+          home >= 0 && g_.regions[size_t(home)].weight > g_.regions[size_t(r)].weight * (1 + 1e-9);
       out_.shared |= g_.at(c).definitions > 1;
     }
     b.axis_extents.clear();
@@ -240,23 +253,33 @@ class Emitter {
       return p;
     };
     switch (i.kind) {
-      case Kind::Const: return b.constant(i.value, i.elem);
-      case Kind::Map: return i.op == Op::Mul && in.size() == 2 ? product(in[0], in[1]) : b.map(i.op, in);
+      case Kind::Const:
+        return b.constant(i.value, i.elem);
+      case Kind::Map:
+        return i.op == Op::Mul && in.size() == 2 ? product(in[0], in[1]) : b.map(i.op, in);
       case Kind::Fma: {
         const ValueId p = product(in[0], in[1]);
         if (i.form == 0) return b.map(Op::Add, {p, in[2]});
         return i.form == 1 ? b.map(Op::Sub, {p, in[2]}) : b.map(Op::Sub, {in[2], p});
       }
-      case Kind::Cast: return b.cast(in[0], i.elem);
-      case Kind::Iota: case Kind::Load: case Kind::Mask: return b.emit(from_proto(), i.elem);
+      case Kind::Cast:
+        return b.cast(in[0], i.elem);
+      case Kind::Iota:
+      case Kind::Load:
+      case Kind::Mask:
+        return b.emit(from_proto(), i.elem);
       case Kind::Reduce: {
         Instr p = from_proto();
         p.axes = names(i.axes);
         return b.emit(std::move(p));
       }
-      case Kind::Dot: return dot(i, in, b);
-      case Kind::Rename: return rename(i, in[0], b);
-      default: failed_ = true; return -1;
+      case Kind::Dot:
+        return dot(i, in, b);
+      case Kind::Rename:
+        return rename(i, in[0], b);
+      default:
+        failed_ = true;
+        return -1;
     }
   }
 
@@ -274,7 +297,9 @@ class Emitter {
   // An operand that turned out constant along a contracted axis makes it a reduction again.
   ValueId dot(const NodeInfo& i, const std::vector<ValueId>& in, Builder& b) {
     const auto axes = names(i.axes);
-    const bool proper = std::all_of(axes.begin(), axes.end(), [&](const std::string& a) { return has_axis(in[0], a) && has_axis(in[1], a); });
+    const bool proper = std::all_of(axes.begin(), axes.end(), [&](const std::string& a) {
+      return has_axis(in[0], a) && has_axis(in[1], a);
+    });
     if (proper) return b.dot(in[0], in[1], axes, i.elem);
     return b.cast(b.reduce(poly::ReduceOp::Sum, b.map(Op::Mul, in), axes), i.elem);
   }
@@ -282,7 +307,8 @@ class Emitter {
   ValueId rename(const NodeInfo& i, ValueId in, Builder& b) {
     std::vector<std::pair<std::string, std::string>> pairs;
     for (auto [from, to] : i.renames)
-      if (const std::string name = names(from)[0]; has_axis(in, name)) pairs.emplace_back(name, names(to)[0]);
+      if (const std::string name = names(from)[0]; has_axis(in, name))
+        pairs.emplace_back(name, names(to)[0]);
     return pairs.empty() ? in : b.rename(in, pairs);
   }
 
@@ -305,7 +331,8 @@ class Emitter {
       return;
     }
     const ClassId c = g_.find(*f.pinned);
-    for (const Axis& a : g_.kernel->types.at(f.instr->results[0]).axes) b.axis_extents[a.name] = a.extent;
+    for (const Axis& a : g_.kernel->types.at(f.instr->results[0]).axes)
+      b.axis_extents[a.name] = a.extent;
     value_[c] = b.emit(std::move(i), g_.at(c).elem);
     (void)r;
   }
@@ -328,7 +355,8 @@ class Emitter {
       if (i.operands.back() < 0) failed_ = true;
       const ValueId a = b.fresh(v.type);
       args.push_back(a);
-      if (const ClassId c = g_.find(v.arg); c < needed_.size() && needed_[c] && info(c).kind == Kind::Arg && info(c).slot == s)
+      if (const ClassId c = g_.find(v.arg);
+          c < needed_.size() && needed_[c] && info(c).kind == Kind::Arg && info(c).slot == s)
         value_[c] = a;
       yields.push_back(v.yield);
     }
@@ -338,7 +366,8 @@ class Emitter {
       const Carried& v = l.carried[size_t(slots_[size_t(f.loop)][n])];
       i.results.push_back(b.fresh(v.type));
       const ClassId c = g_.find(v.result);
-      if (c < needed_.size() && needed_[c] && info(c).kind == Kind::LoopResult && info(c).slot == slots_[size_t(f.loop)][n])
+      if (c < needed_.size() && needed_[c] && info(c).kind == Kind::LoopResult &&
+          info(c).slot == slots_[size_t(f.loop)][n])
         value_[c] = i.results.back();
     }
     b.origin.clear();
@@ -376,6 +405,8 @@ class Emitter {
 
 }  // namespace
 
-std::optional<Emission> emit(const Module& m, const Graph& g, const Extraction& e) { return Emitter(m, g, e).run(); }
+std::optional<Emission> emit(const Module& m, const Graph& g, const Extraction& e) {
+  return Emitter(m, g, e).run();
+}
 
 }  // namespace nautilus::tile::rw

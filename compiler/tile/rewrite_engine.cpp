@@ -47,9 +47,12 @@ int rule_index(std::string_view name) {
 
 bool enabled(const RuleInfo& r, Numerics n) {
   switch (r.tag) {
-    case poly::NumericTag::Exact: return true;
-    case poly::NumericTag::Reassociates: return n != Numerics::Strict;
-    case poly::NumericTag::Approximates: return n == Numerics::Fast;
+    case poly::NumericTag::Exact:
+      return true;
+    case poly::NumericTag::Reassociates:
+      return n != Numerics::Strict;
+    case poly::NumericTag::Approximates:
+      return n == Numerics::Fast;
   }
   return false;
 }
@@ -64,7 +67,8 @@ void saturate(Graph& g, int max_iterations, int max_nodes, Saturation& out) {
   std::vector<int> active;
   for (size_t r = 0; r < all.size(); ++r)
     if (all[r].apply && enabled(all[r].info, g.numerics)) active.push_back(int(r));
-  // A rule that makes very many nodes feeds on itself; it gets no further turns (after egg's back-off scheduler).
+  // A rule that makes very many nodes feeds on itself; it gets no further turns (after egg's
+  // back-off scheduler).
   const size_t allowance = std::max<size_t>(1000, 10 * g.eg.node_count());
   std::vector<size_t> made_by_rule(all.size(), 0);
   bool limited = false;

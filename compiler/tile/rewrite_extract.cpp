@@ -7,7 +7,8 @@ namespace nautilus::tile::rw {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kTrifle = 1e-3;  // of every node that computes: makes costs strictly grow toward the users
+constexpr double kTrifle =
+    1e-3;  // of every node that computes: makes costs strictly grow toward the users
 
 double unit_cost(const OpCosts& c, std::string_view unit) {
   if (unit == "fma") return c.fma;
@@ -25,25 +26,34 @@ double scalar_cost(const Graph& g, const ENode& n, const OpCosts& c) {
       for (const UnitOps& u : op_units(i.op)) s += u.per_lane * unit_cost(c, u.unit);
       return s;
     }
-    case Kind::Fma: return c.fma;
-    case Kind::Cast: return c.convert;
-    case Kind::Mask: return 2 * c.compare;
-    case Kind::Load: return c.load;
-    case Kind::Iota: return 0.5 * c.fma;
-    case Kind::LoopResult: return 0.1 * c.fma;
+    case Kind::Fma:
+      return c.fma;
+    case Kind::Cast:
+      return c.convert;
+    case Kind::Mask:
+      return 2 * c.compare;
+    case Kind::Load:
+      return c.load;
+    case Kind::Iota:
+      return 0.5 * c.fma;
+    case Kind::LoopResult:
+      return 0.1 * c.fma;
     case Kind::Reduce: {
       const auto op = i.proto->reduce;
       return op == poly::ReduceOp::Max || op == poly::ReduceOp::Min ? c.compare : c.fma;
     }
     case Kind::Dot:
-      return is_matrix_dot(g.at(n.children[0]).elem, g.at(n.children[1]).elem) ? c.matrix : 0.95 * c.fma;
-    default: return 0;
+      return is_matrix_dot(g.at(n.children[0]).elem, g.at(n.children[1]).elem) ? c.matrix
+                                                                               : 0.95 * c.fma;
+    default:
+      return 0;
   }
 }
 
 class Search {
  public:
-  Search(const Graph& g, const OpCosts& costs, const Disabled& disabled) : g_(g), disabled_(disabled) {
+  Search(const Graph& g, const OpCosts& costs, const Disabled& disabled)
+      : g_(g), disabled_(disabled) {
     classes_ = g.eg.classes();
     size_t size = 0;
     for (ClassId c : classes_) size = std::max(size, size_t(c) + 1);
@@ -54,7 +64,10 @@ class Search {
     for (ClassId c : classes_)
       for (const ENode& n : g.nodes(c))
         if (allowed(c, n)) {
-          Option o{&n, own_cost(g, n, g.at(c).axes, g.regions[size_t(g.at(c).place.region)].weight, costs), {}};
+          Option o{
+              &n,
+              own_cost(g, n, g.at(c).axes, g.regions[size_t(g.at(c).place.region)].weight, costs),
+              {}};
           for (ClassId x : n.children) o.children.push_back(g.find(x));
           options_[c].push_back(std::move(o));
         }
@@ -143,14 +156,16 @@ class Search {
   // A node that exists no later than its class may be needed.
   bool allowed(ClassId c, const ENode& n) const {
     const NodeInfo& i = g_.info(n);
-    if ((i.kind == Kind::Arg || i.kind == Kind::LoopResult) && disabled_.count({i.control, i.slot})) return false;
+    if ((i.kind == Kind::Arg || i.kind == Kind::LoopResult) && disabled_.count({i.control, i.slot}))
+      return false;
     return !g_.at(c).place.before(g_.place_of(n));
   }
 
   void find_roots() {
     for (const RegionInfo& r : g_.regions)
       for (const Effect& e : r.effects) {
-        if (e.pinned) pinned_[g_.find(*e.pinned)] = &e;
+        if (e.pinned)
+          pinned_[g_.find(*e.pinned)] = &e;
         else
           for (ClassId c : e.operands) roots_.push_back(g_.find(c));
       }
@@ -182,11 +197,13 @@ class Search {
 
 }  // namespace
 
-double own_cost(const Graph& g, const ENode& n, AxisMask axes, double executions, const OpCosts& costs) {
+double own_cost(const Graph& g, const ENode& n, AxisMask axes, double executions,
+                const OpCosts& costs) {
   const NodeInfo& i = g.info(n);
   if (i.kind == Kind::Const || i.kind == Kind::Arg || i.kind == Kind::Pinned) return 0;
   if (i.kind == Kind::Reduce || i.kind == Kind::Dot) axes |= i.axes;
-  if (i.kind == Kind::LoopResult) executions = g.regions[size_t(g.loops[size_t(i.control)].region)].weight;
+  if (i.kind == Kind::LoopResult)
+    executions = g.regions[size_t(g.loops[size_t(i.control)].region)].weight;
   return scalar_cost(g, n, costs) * g.lanes(axes) * executions + kTrifle;
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 // Ops whose operands may be swapped without any change of bits.
 bool commutes(nautilus::Op op) {
-  return op == Op::Add || op == Op::Mul || op == Op::Eq || op == Op::Ne || op == Op::And || op == Op::Or;
+  return op == Op::Add || op == Op::Mul || op == Op::Eq || op == Op::Ne || op == Op::And ||
+         op == Op::Or;
 }
 
 }  // namespace
@@ -75,8 +76,11 @@ AxisMask Graph::axes_of(const ENode& n) const {
   AxisMask m = 0;
   for (ClassId c : n.children) m |= at(c).axes;
   switch (i.kind) {
-    case Kind::Reduce: case Kind::Dot: return m & ~i.axes;
-    case Kind::LoopResult: return i.axes;
+    case Kind::Reduce:
+    case Kind::Dot:
+      return m & ~i.axes;
+    case Kind::LoopResult:
+      return i.axes;
     case Kind::Rename: {
       AxisMask out = m;
       for (auto [from, to] : i.renames) out &= ~from;
@@ -84,7 +88,8 @@ AxisMask Graph::axes_of(const ENode& n) const {
         if (m & from) out |= to;
       return out;
     }
-    default: return m | i.axes;
+    default:
+      return m | i.axes;
   }
 }
 
@@ -174,7 +179,11 @@ ClassId Graph::map(nautilus::Op op, std::vector<ClassId> children) {
     i.kind = Kind::Map;
     i.op = op;
     i.elem = elem;
-    it = map_keys_.emplace(key, symbol("map " + std::string(op_name(op)) + " " + std::string(type_name(elem)), i)).first;
+    it = map_keys_
+             .emplace(
+                 key,
+                 symbol("map " + std::string(op_name(op)) + " " + std::string(type_name(elem)), i))
+             .first;
   }
   return add(it->second, std::move(children));
 }
@@ -184,7 +193,8 @@ ClassId Graph::fma(int form, ClassId a, ClassId b, ClassId c) {
   i.kind = Kind::Fma;
   i.form = form;
   i.elem = map_type(Op::Add, {map_type(Op::Mul, {at(a).elem, at(b).elem}), at(c).elem});
-  return add(symbol("fma " + std::to_string(form) + " " + std::string(type_name(i.elem)), i), {a, b, c});
+  return add(symbol("fma " + std::to_string(form) + " " + std::string(type_name(i.elem)), i),
+             {a, b, c});
 }
 
 ClassId Graph::cast(ClassId a, Type t) {
@@ -198,7 +208,10 @@ ClassId Graph::cast(ClassId a, Type t) {
 ClassId Graph::mask_like(const ENode& mask, ClassId a, ClassId b) {
   NodeInfo i = info(mask);
   i.elem = at(a).elem;
-  return add(symbol("mask " + to_string(i.proto->cond) + " " + std::string(type_name(i.elem)) + " axes " + std::to_string(i.axes), i), {a, b});
+  return add(symbol("mask " + to_string(i.proto->cond) + " " + std::string(type_name(i.elem)) +
+                        " axes " + std::to_string(i.axes),
+                    i),
+             {a, b});
 }
 
 ClassId Graph::dot(AxisMask axes, Type elem, ClassId a, ClassId b) {
@@ -212,8 +225,8 @@ ClassId Graph::dot(AxisMask axes, Type elem, ClassId a, ClassId b) {
 ClassId Graph::reduce(poly::ReduceOp op, AxisMask axes, Type elem, ClassId a) {
   static const std::map<poly::ReduceOp, Instr> protos = [] {
     std::map<poly::ReduceOp, Instr> m;
-    for (auto o : {poly::ReduceOp::Sum, poly::ReduceOp::Prod, poly::ReduceOp::Max, poly::ReduceOp::Min, poly::ReduceOp::Any,
-                   poly::ReduceOp::All}) {
+    for (auto o : {poly::ReduceOp::Sum, poly::ReduceOp::Prod, poly::ReduceOp::Max,
+                   poly::ReduceOp::Min, poly::ReduceOp::Any, poly::ReduceOp::All}) {
       m[o].code = Code::Reduce;
       m[o].reduce = o;
     }
@@ -224,7 +237,10 @@ ClassId Graph::reduce(poly::ReduceOp op, AxisMask axes, Type elem, ClassId a) {
   i.elem = elem;
   i.axes = axes;
   i.proto = &protos.at(op);
-  return add(symbol("reduce " + std::string(poly::reduce_op_name(op)) + " " + std::to_string(axes) + " " + std::string(type_name(elem)), i), {a});
+  return add(symbol("reduce " + std::string(poly::reduce_op_name(op)) + " " + std::to_string(axes) +
+                        " " + std::string(type_name(elem)),
+                    i),
+             {a});
 }
 
 int Graph::open_carried(int loop, int of, Type elem, AxisMask axes) {
@@ -258,7 +274,8 @@ ClassId Graph::close_carried(int loop, int slot, ClassId init, ClassId yield) {
   i.place = {l.parent, regions[size_t(l.parent)].depth, l.position + 1};
   c.init = init;
   c.yield = yield;
-  c.result = add(symbol("loop " + std::to_string(loop) + " " + std::to_string(slot), i), {init, yield});
+  c.result =
+      add(symbol("loop " + std::to_string(loop) + " " + std::to_string(slot), i), {init, yield});
   return c.result;
 }
 

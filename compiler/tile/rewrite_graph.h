@@ -1,7 +1,8 @@
-// A kernel as an e-graph. Pure values of all regions are in one graph; what is pinned to a place (loads of tensors
-// that the kernel writes, loop arguments) is a leaf, and a loop's or branch's result is a node over its initial
-// value and yields. A class is a function over all named axes: a value that lacks an axis is constant along it, so
-// members of a class may differ in rank, and the class has the axes that every member has.
+// A kernel as an e-graph. Pure values of all regions are in one graph; what is pinned to a place
+// (loads of tensors that the kernel writes, loop arguments) is a leaf, and a loop's or branch's
+// result is a node over its initial value and yields. A class is a function over all named axes: a
+// value that lacks an axis is constant along it, so members of a class may differ in rank, and the
+// class has the axes that every member has.
 #pragma once
 
 #include <map>
@@ -21,9 +22,25 @@ using egraph::ENode;
 using egraph::Symbol;
 using AxisMask = uint64_t;  // bits of Graph::axis
 
-enum class Kind : uint8_t { Const, Iota, Load, Pinned, Map, Fma, Cast, Mask, Reduce, Dot, Rename, Arg, LoopResult, IfResult };
+enum class Kind : uint8_t {
+  Const,
+  Iota,
+  Load,
+  Pinned,
+  Map,
+  Fma,
+  Cast,
+  Mask,
+  Reduce,
+  Dot,
+  Rename,
+  Arg,
+  LoopResult,
+  IfResult
+};
 
-// Where a value can be computed at the earliest: a region and the effect of it after which it exists.
+// Where a value can be computed at the earliest: a region and the effect of it after which it
+// exists.
 struct Place {
   int region = 0, depth = 0, time = 0;
   bool before(const Place& o) const { return depth != o.depth ? depth < o.depth : time < o.time; }
@@ -37,9 +54,9 @@ struct NodeInfo {
   double value = 0;                     // Const
   int form = 0;                         // Fma: 0 a*b + c, 1 a*b - c, 2 c - a*b
   AxisMask axes = 0;                    // Reduce, Dot: removed; else: axes it has by itself
-  const Instr* proto = nullptr;         // Iota, Load, Pinned, Mask, Reduce, Rename: the text it stands for
-  Place place;                          // its own constraint
-  int control = -1, slot = -1;          // Arg, LoopResult: loop and variable; IfResult: branch
+  const Instr* proto = nullptr;  // Iota, Load, Pinned, Mask, Reduce, Rename: the text it stands for
+  Place place;                   // its own constraint
+  int control = -1, slot = -1;   // Arg, LoopResult: loop and variable; IfResult: branch
   std::vector<std::pair<AxisMask, AxisMask>> renames;
 };
 
@@ -50,11 +67,12 @@ struct ClassInfo {
   std::optional<double> constant;
   std::string origin;  // of the instruction that it stands for, or from whose class a rule made it
   int node = -1;
-  int home = -1;         // region of that instruction; -1: made by a rule
-  int definitions = 0;   // instructions of the kernel that compute it
+  int home = -1;        // region of that instruction; -1: made by a rule
+  int definitions = 0;  // instructions of the kernel that compute it
 };
 
-// A variable that a loop carries; those after the loop's own are changes of variable of variable `of`.
+// A variable that a loop carries; those after the loop's own are changes of variable of variable
+// `of`.
 struct Carried {
   ClassId arg = 0, init = 0, yield = 0, result = 0;
   TileType type;
@@ -79,8 +97,8 @@ struct Effect {
 struct RegionInfo {
   int parent = -1, depth = 0;
   bool is_loop = false, is_branch = false;
-  bool runs = true;      // a loop that provably has an iteration
-  double weight = 1;     // executions a block: product of the trip counts around it
+  bool runs = true;   // a loop that provably has an iteration
+  double weight = 1;  // executions a block: product of the trip counts around it
   std::vector<Effect> effects;
   lower::Ranges ranges;  // of the variables in scope
 };
@@ -115,8 +133,12 @@ class Graph {
   std::optional<double> constant(ClassId c) const { return at(c).constant; }
   bool is(ClassId c, double v) const { return at(c).constant && *at(c).constant == v; }
   double lanes(AxisMask m) const;
-  double weight(ClassId c) const { return lanes(at(c).axes) * regions[size_t(at(c).place.region)].weight; }
-  double weight(AxisMask axes, const Place& p) const { return lanes(axes) * regions[size_t(p.region)].weight; }
+  double weight(ClassId c) const {
+    return lanes(at(c).axes) * regions[size_t(at(c).place.region)].weight;
+  }
+  double weight(AxisMask axes, const Place& p) const {
+    return lanes(axes) * regions[size_t(p.region)].weight;
+  }
   Place place_of(const ENode& n) const;
   AxisMask axes_of(const ENode& n) const;
   std::vector<std::pair<std::string, int64_t>> axis_list(AxisMask m) const;
@@ -132,20 +154,24 @@ class Graph {
   int rule = -1;  // recorded with every node that is new
   ClassId add(Symbol s, std::vector<ClassId> children);
   ClassId constant_class(double v, Type t);
-  // A constant that rules computed: 1 and constants that are there already stand for what differs from them by
-  // rounding only, so that equal products of different order are one constant.
+  // A constant that rules computed: 1 and constants that are there already stand for what differs
+  // from them by rounding only, so that equal products of different order are one constant.
   ClassId derived_constant(double v, Type t);
   ClassId map(nautilus::Op op, std::vector<ClassId> children);
   ClassId fma(int form, ClassId a, ClassId b, ClassId c);
   ClassId cast(ClassId a, Type t);
-  ClassId same(const ENode& like, std::vector<ClassId> children) { return add(like.symbol, std::move(children)); }
+  ClassId same(const ENode& like, std::vector<ClassId> children) {
+    return add(like.symbol, std::move(children));
+  }
   ClassId mask_like(const ENode& mask, ClassId a, ClassId b);  // the same condition
   ClassId dot(AxisMask axes, Type elem, ClassId a, ClassId b);
   ClassId reduce(poly::ReduceOp op, AxisMask axes, Type elem, ClassId a);
   // A new carried variable of a loop: its argument; close_carried gives it its values and result.
   int open_carried(int loop, int of, Type elem, AxisMask axes);
   ClassId close_carried(int loop, int slot, ClassId init, ClassId yield);
-  void drop_carried(int loop) { loops[size_t(loop)].carried.pop_back(); }  // the last opened, never closed
+  void drop_carried(int loop) {
+    loops[size_t(loop)].carried.pop_back();
+  }  // the last opened, never closed
   ClassId branch_result(int branch, ClassId then_value, ClassId else_value);
   bool merge(ClassId a, ClassId b);  // false if nothing is new, or element types differ
   void rebuild();

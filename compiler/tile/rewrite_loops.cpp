@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kMaxChanges = 12;
 
-// z = x * factor: the factor's value before an iteration, after it, and on entry and after the loop.
+// z = x * factor: the factor's value before an iteration, after it, and on entry and after the
+// loop.
 struct Candidate {
   ClassId before, after, entry, exit;
   bool inverse = false;
@@ -41,10 +42,12 @@ class LoopChanger {
   int loop_;
   const std::vector<Carried>& carried() const { return g_.loops[size_t(loop_)].carried; }
 
-  bool invariant(ClassId c) const { return !g_.is_inside(g_.at(c).place.region, g_.loops[size_t(loop_)].region); }
+  bool invariant(ClassId c) const {
+    return !g_.is_inside(g_.at(c).place.region, g_.loops[size_t(loop_)].region);
+  }
 
-  // Classes that a factor of c may come from: through sums, extrema and choices, and, unless `sums_only`, through
-  // products, reductions and dots.
+  // Classes that a factor of c may come from: through sums, extrema and choices, and, unless
+  // `sums_only`, through products, reductions and dots.
   std::vector<ClassId> factored(ClassId c, bool sums_only) const {
     std::vector<ClassId> out{g_.find(c)};
     std::vector<char> seen(g_.eg.classes().back() + 1, 0);
@@ -54,9 +57,12 @@ class LoopChanger {
         const NodeInfo& i = g_.info(n);
         bool through = i.kind == Kind::Mask || i.kind == Kind::IfResult;
         if (i.kind == Kind::Map)
-          through = i.op == Op::Add || i.op == Op::Sub || i.op == Op::Neg || i.op == Op::Max || i.op == Op::Min || i.op == Op::Select ||
+          through = i.op == Op::Add || i.op == Op::Sub || i.op == Op::Neg || i.op == Op::Max ||
+                    i.op == Op::Min || i.op == Op::Select ||
                     (!sums_only && (i.op == Op::Mul || i.op == Op::Div || i.op == Op::Recip));
-        if (!sums_only) through = through || i.kind == Kind::Reduce || i.kind == Kind::Dot || i.kind == Kind::Cast;
+        if (!sums_only)
+          through =
+              through || i.kind == Kind::Reduce || i.kind == Kind::Dot || i.kind == Kind::Cast;
         if (!through) continue;
         for (ClassId child : n.children)
           if (ClassId f = g_.find(child); !seen[f]) {
@@ -67,8 +73,8 @@ class LoopChanger {
     return out;
   }
 
-  // Factors that occur in the yield of x as divisors (z = x*f) or multiplied (z = x/f), and constants by which x is
-  // multiplied where it is used.
+  // Factors that occur in the yield of x as divisors (z = x*f) or multiplied (z = x/f), and
+  // constants by which x is multiplied where it is used.
   std::vector<Candidate> candidates(int x, int originals) {
     const Carried v = carried()[size_t(x)];
     std::vector<Candidate> out;
@@ -89,7 +95,8 @@ class LoopChanger {
       }
       for (int a = 0; a < originals; ++a)
         if (const ClassId y = carried()[size_t(a)].yield;
-            a != x && (g_.find(y) == f || (!inverse && is_guarded(g_, f, y))) && g_.find(carried()[size_t(a)].arg) != g_.find(y)) {
+            a != x && (g_.find(y) == f || (!inverse && is_guarded(g_, f, y))) &&
+            g_.find(carried()[size_t(a)].arg) != g_.find(y)) {
           const Carried& w = carried()[size_t(a)];
           offer({w.arg, w.yield, w.init, w.result, inverse, false});
         }
@@ -97,7 +104,9 @@ class LoopChanger {
       for (int a = 0; a < originals; ++a)
         for (const ENode& n : g_.nodes(carried()[size_t(a)].yield))
           if (a != x && g_.info(n).kind == Kind::IfResult &&
-              std::any_of(n.children.begin(), n.children.end(), [&](ClassId k) { return g_.find(k) == f || (!inverse && is_guarded(g_, f, k)); })) {
+              std::any_of(n.children.begin(), n.children.end(), [&](ClassId k) {
+                return g_.find(k) == f || (!inverse && is_guarded(g_, f, k));
+              })) {
             const Carried& w = carried()[size_t(a)];
             offer({w.arg, w.yield, w.init, w.result, inverse, false});
           }
@@ -123,7 +132,8 @@ class LoopChanger {
         if (g_.info(n).kind != Kind::Map || g_.info(n).op != Op::Mul) continue;
         for (size_t k : {0, 1})
           if (auto f = g_.constant(n.children[k]);
-              f && *f > 0 && std::isfinite(*f) && *f != 1 && (g_.find(n.children[1 - k]) == yield || g_.find(n.children[1 - k]) == arg)) {
+              f && *f > 0 && std::isfinite(*f) && *f != 1 &&
+              (g_.find(n.children[1 - k]) == yield || g_.find(n.children[1 - k]) == arg)) {
             const ClassId s = g_.constant_class(*f, g_.at(v.arg).elem);
             offer({s, s, s, s, false, true});
           }
@@ -131,9 +141,11 @@ class LoopChanger {
     return out;
   }
 
-  // x from z, given the factor's value then. Where a divisor may be 0, nothing was added yet and x is z.
+  // x from z, given the factor's value then. Where a divisor may be 0, nothing was added yet and x
+  // is z.
   ClassId back(ClassId z, ClassId f, const Candidate& c) {
-    if (c.constant) return g_.map(Op::Mul, {z, g_.derived_constant(1 / *g_.constant(f), g_.at(z).elem)});
+    if (c.constant)
+      return g_.map(Op::Mul, {z, g_.derived_constant(1 / *g_.constant(f), g_.at(z).elem)});
     if (c.inverse) return g_.map(Op::Mul, {z, f});
     const ClassId zero = g_.constant_class(0, g_.at(f).elem);
     return g_.map(Op::Select, {g_.map(Op::Eq, {f, zero}), z, g_.map(Op::Div, {z, f})});

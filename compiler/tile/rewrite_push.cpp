@@ -14,7 +14,9 @@ constexpr size_t kMaxProducts = 24;
 bool is_guarded(const Graph& g, ClassId c, ClassId f) {
   if (g.find(c) == g.find(f)) return true;
   for (const ENode& n : g.nodes(c)) {
-    if (g.info(n).kind != Kind::Map || g.info(n).op != Op::Select || g.find(n.children[2]) != g.find(f) || !g.constant(n.children[1])) continue;
+    if (g.info(n).kind != Kind::Map || g.info(n).op != Op::Select ||
+        g.find(n.children[2]) != g.find(f) || !g.constant(n.children[1]))
+      continue;
     for (const ENode& e : g.nodes(n.children[0]))
       if (g.info(e).kind == Kind::Map && g.info(e).op == Op::Eq)
         for (size_t k : {0, 1})
@@ -32,7 +34,8 @@ void Pusher::find_free() {
     for (ClassId c : classes) {
       if (free_[c] || c == x_) continue;
       for (const ENode& n : g_.nodes(c))
-        if (std::all_of(n.children.begin(), n.children.end(), [&](ClassId k) { return free_[g_.find(k)]; })) {
+        if (std::all_of(n.children.begin(), n.children.end(),
+                        [&](ClassId k) { return free_[g_.find(k)]; })) {
           free_[c] = 1;
           changed = true;
           break;
@@ -67,7 +70,8 @@ std::optional<ClassId> Pusher::push_new(ClassId v, Factor now, bool assumed) {
     if (t.size() > 1 || t[0].inverse)
       if (auto r = push_product(t, now, assumed)) return r;
   // A constant may simply be multiplied into what does not contain x.
-  if (auto c = g_.constant(now.f); c && free_[v] && !now.inverse) return g_.map(Op::Mul, {v, now.f});
+  if (auto c = g_.constant(now.f); c && free_[v] && !now.inverse)
+    return g_.map(Op::Mul, {v, now.f});
   return std::nullopt;
 }
 
@@ -94,13 +98,15 @@ std::optional<ClassId> Pusher::push_node(ClassId, const ENode& n, Factor now, bo
   };
   switch (i.kind) {
     case Kind::Map:
-      if (i.op == Op::Add || i.op == Op::Sub || ((i.op == Op::Max || i.op == Op::Min) && monotone)) {
+      if (i.op == Op::Add || i.op == Op::Sub ||
+          ((i.op == Op::Max || i.op == Op::Min) && monotone)) {
         if (auto c = both(0, 1)) return g_.map(i.op, *c);
       } else if (i.op == Op::Neg) {
         if (auto r = push(n.children[0], now, assumed)) return g_.map(Op::Neg, {*r});
       } else if (i.op == Op::Select) {
         const bool equal = guards_equality(n.children[0], now.f, old_.f);
-        const auto a = push(n.children[1], now, assumed || equal), b = push(n.children[2], now, assumed);
+        const auto a = push(n.children[1], now, assumed || equal),
+                   b = push(n.children[2], now, assumed);
         if (a && b) return g_.map(Op::Select, {n.children[0], *a, *b});
       }
       return std::nullopt;
@@ -113,7 +119,8 @@ std::optional<ClassId> Pusher::push_node(ClassId, const ENode& n, Factor now, bo
       const bool extremum = (op == poly::ReduceOp::Max || op == poly::ReduceOp::Min) && monotone;
       if (!sum && !extremum) return std::nullopt;
       if (!free_[g_.find(n.children[0])]) return std::nullopt;
-      if (auto r = push(n.children[0], now, assumed); r && is_float(g_.at(*r).elem)) return g_.same(n, {*r});
+      if (auto r = push(n.children[0], now, assumed); r && is_float(g_.at(*r).elem))
+        return g_.same(n, {*r});
       return std::nullopt;
     }
     case Kind::Dot:
@@ -143,7 +150,8 @@ std::optional<ClassId> Pusher::push_node(ClassId, const ENode& n, Factor now, bo
       if (a && b && g_.at(*a).elem == g_.at(*b).elem) return g_.branch_result(i.control, *a, *b);
       return std::nullopt;
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -174,9 +182,12 @@ std::vector<Pusher::Terms> Pusher::new_products(ClassId v, bool inverse, int dep
   for (const ENode& n : g_.nodes(v)) {
     const NodeInfo& i = g_.info(n);
     if (i.kind != Kind::Map || out.size() >= kMaxProducts) continue;
-    if (std::any_of(n.children.begin(), n.children.end(), [&](ClassId k) { return same(k, v); })) continue;
-    if (i.op == Op::Mul) combine(n.children[0], inverse, n.children[1], inverse);
-    else if (i.op == Op::Div) combine(n.children[0], inverse, n.children[1], !inverse);
+    if (std::any_of(n.children.begin(), n.children.end(), [&](ClassId k) { return same(k, v); }))
+      continue;
+    if (i.op == Op::Mul)
+      combine(n.children[0], inverse, n.children[1], inverse);
+    else if (i.op == Op::Div)
+      combine(n.children[0], inverse, n.children[1], !inverse);
     else if (i.op == Op::Recip)
       for (const Terms& t : products(n.children[0], !inverse, depth + 1)) out.push_back(t);
   }
@@ -204,9 +215,11 @@ bool Pusher::guards_equality(ClassId guard, ClassId a, ClassId b, int depth) con
   for (const ENode& n : g_.nodes(guard)) {
     const NodeInfo& i = g_.info(n);
     if (i.kind != Kind::Map || n.children.size() != 2) continue;
-    if (i.op == Op::Eq && ((same(n.children[0], a) && same(n.children[1], b)) || (same(n.children[0], b) && same(n.children[1], a))))
+    if (i.op == Op::Eq && ((same(n.children[0], a) && same(n.children[1], b)) ||
+                           (same(n.children[0], b) && same(n.children[1], a))))
       return true;
-    if (i.op == Op::And && (guards_equality(n.children[0], a, b, depth + 1) || guards_equality(n.children[1], a, b, depth + 1)))
+    if (i.op == Op::And && (guards_equality(n.children[0], a, b, depth + 1) ||
+                            guards_equality(n.children[1], a, b, depth + 1)))
       return true;
   }
   return false;
@@ -222,8 +235,8 @@ ClassId Pusher::build(const Terms& terms, Type elem) {
   return down ? g_.map(Op::Div, {*up, *down}) : *up;
 }
 
-// terms * now, with the factor cancelled against one term, or passed into one; what contains x, if a term does, must
-// meet the old value of the factor, which turns x into z.
+// terms * now, with the factor cancelled against one term, or passed into one; what contains x, if
+// a term does, must meet the old value of the factor, which turns x into z.
 std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assumed) {
   const Type elem = g_.at(x_).elem;
   const size_t n = terms.size();
@@ -242,20 +255,24 @@ std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assume
     return build(t, elem);
   };
   if (x_at < n && (assumed || same(now.f, old_.f))) return with_x(terms, now, assumed);
-  // Cancel: against f to the opposite power, or within a guarded quotient, which leaves its other side.
+  // Cancel: against f to the opposite power, or within a guarded quotient, which leaves its other
+  // side.
   std::optional<Terms> rest;
   for (size_t k = 0; k < n && !rest; ++k) {
     if (k == x_at) continue;
     Terms others = terms;
     others.erase(others.begin() + long(k));
     // A guarded divisor too: where f is 0, x is z, and nothing is divided.
-    if (terms[k].inverse != now.inverse && (same(terms[k].c, now.f) || (terms[k].inverse && is_guarded(g_, terms[k].c, now.f)))) {
+    if (terms[k].inverse != now.inverse &&
+        (same(terms[k].c, now.f) || (terms[k].inverse && is_guarded(g_, terms[k].c, now.f)))) {
       rest = others;
     } else if (auto q = guarded_quotient(terms[k].c)) {
       const bool upside_down = terms[k].inverse;
       const ClassId p = upside_down ? q->second : q->first, d = upside_down ? q->first : q->second;
-      if (!now.inverse && same(d, now.f)) others.push_back({p, false}), rest = others;
-      else if (now.inverse && same(p, now.f)) others.push_back({d, true}), rest = others;
+      if (!now.inverse && same(d, now.f))
+        others.push_back({p, false}), rest = others;
+      else if (now.inverse && same(p, now.f))
+        others.push_back({d, true}), rest = others;
     }
   }
   if (rest && x_at >= n) return build(*rest, elem);

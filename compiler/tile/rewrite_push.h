@@ -17,12 +17,14 @@ struct Factor {
 // c is f, or select(f == 0, constant, f): a divisor that is guarded where f is 0.
 bool is_guarded(const Graph& g, ClassId c, ClassId f);
 
-// In a loop that carries x (and z = x * old, where old is the factor's value before the iteration), rewrites
-// v * now as an expression without the factor and without x: the factor cancels against a quotient, is folded into
-// a constant, or turns x into z.
+// In a loop that carries x (and z = x * old, where old is the factor's value before the iteration),
+// rewrites v * now as an expression without the factor and without x: the factor cancels against a
+// quotient, is folded into a constant, or turns x into z.
 class Pusher {
  public:
-  Pusher(Graph& g, ClassId x, ClassId z, Factor old) : g_(g), x_(g.find(x)), z_(z), old_(old) { find_free(); }
+  Pusher(Graph& g, ClassId x, ClassId z, Factor old) : g_(g), x_(g.find(x)), z_(z), old_(old) {
+    find_free();
+  }
   std::optional<ClassId> push(ClassId v, Factor now) { return push(v, now, false); }
   bool free_of_x(ClassId c) const { return free_[g_.find(c)]; }
 

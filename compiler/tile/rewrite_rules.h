@@ -1,4 +1,5 @@
-// Rules on the e-graph: each looks at one node and says what its class also is. One source file a family.
+// Rules on the e-graph: each looks at one node and says what its class also is. One source file a
+// family.
 #pragma once
 
 #include <vector>
@@ -10,10 +11,10 @@ namespace nautilus::tile::rw {
 // One look of a rule at a node.
 struct Match {
   Graph& g;
-  ClassId c;            // the node's class
+  ClassId c;  // the node's class
   const ENode& n;
   const NodeInfo& i;
-  std::vector<ClassId>& equal;  // what the rule found: classes equal to c
+  std::vector<ClassId>& equal;                     // what the rule found: classes equal to c
   std::vector<std::pair<ClassId, ClassId>>& also;  // and other pairs
 
   bool map(nautilus::Op op) const { return i.kind == Kind::Map && i.op == op; }
@@ -28,7 +29,8 @@ struct Match {
 
 struct Rule {
   RuleInfo info;
-  void (*apply)(Match&);  // null: carried out by the loop or placement passes, listed for the registry
+  void (*apply)(
+      Match&);  // null: carried out by the loop or placement passes, listed for the registry
 };
 using RuleList = std::vector<Rule>;
 void add_identity_rules(RuleList& out);

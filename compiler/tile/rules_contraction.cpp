@@ -25,32 +25,40 @@ void masked_products(Match& m, const ENode& mask, const std::function<void(const
   const NodeInfo i = m.g.info(mask);
   if (i.kind != Kind::Mask || !m.g.is(mask.children[1], 0) || !is_float(i.elem)) return;
   for (const ENode& n : m.g.nodes(mask.children[0]))
-    if (m.g.info(n).kind == Kind::Map && m.g.info(n).op == Op::Mul && is_float(m.elem(n.children[0])) && is_float(m.elem(n.children[1]))) found(n);
+    if (m.g.info(n).kind == Kind::Map && m.g.info(n).op == Op::Mul &&
+        is_float(m.elem(n.children[0])) && is_float(m.elem(n.children[1])))
+      found(n);
 }
 
-// mask(a*b, 0) = mask(a, 0)*mask(b, 0) where both have the condition's axes: right also where lanes outside are NaN.
+// mask(a*b, 0) = mask(a, 0)*mask(b, 0) where both have the condition's axes: right also where lanes
+// outside are NaN.
 void mask_into_product(Match& m) {
   masked_products(m, m.n, [&](const ENode& n) {
     const ClassId a = n.children[0], b = n.children[1];
-    if ((m.g.at(a).axes & m.g.at(b).axes & m.i.axes) != m.i.axes || m.constant(a) || m.constant(b)) return;
-    auto masked = [&](ClassId x) { return m.g.mask_like(m.n, x, m.g.constant_class(0, m.elem(x))); };
+    if ((m.g.at(a).axes & m.g.at(b).axes & m.i.axes) != m.i.axes || m.constant(a) || m.constant(b))
+      return;
+    auto masked = [&](ClassId x) {
+      return m.g.mask_like(m.n, x, m.g.constant_class(0, m.elem(x)));
+    };
     m.is(m.g.map(Op::Mul, {masked(a), masked(b)}));
   });
 }
 
-// mask(a*b, 0) = mask(a, 0)*b where a has the condition's axes: what b holds in masked lanes must be finite.
+// mask(a*b, 0) = mask(a, 0)*b where a has the condition's axes: what b holds in masked lanes must
+// be finite.
 void mask_into_factor(Match& m) {
   masked_products(m, m.n, [&](const ENode& n) {
     for (size_t k : {0, 1}) {
       const ClassId a = n.children[k];
       if ((m.g.at(a).axes & m.i.axes) != m.i.axes || m.constant(a)) continue;
-      m.is(m.g.map(Op::Mul, {m.g.mask_like(m.n, a, m.g.constant_class(0, m.elem(a))), n.children[1 - k]}));
+      m.is(m.g.map(Op::Mul,
+                   {m.g.mask_like(m.n, a, m.g.constant_class(0, m.elem(a))), n.children[1 - k]}));
     }
   });
 }
 
-// sum over K of mask(x*s, 0) = s * sum over K of mask(x, 0), and the same of a dot's operand, for s without K: a row
-// with a lane inside is not finite on either side where s is not.
+// sum over K of mask(x*s, 0) = s * sum over K of mask(x, 0), and the same of a dot's operand, for s
+// without K: a row with a lane inside is not finite on either side where s is not.
 void scale_out_of_masked(Match& m) {
   const bool sum = m.i.kind == Kind::Reduce && m.i.proto->reduce == poly::ReduceOp::Sum;
   if ((!sum && m.i.kind != Kind::Dot) || !m.i.axes || !is_float(m.i.elem)) return;
@@ -59,11 +67,16 @@ void scale_out_of_masked(Match& m) {
       masked_products(m, mask, [&](const ENode& n) {
         for (size_t k : {0, 1}) {
           const ClassId x = n.children[k], s = n.children[1 - k];
-          if ((m.g.at(s).axes & m.i.axes) || (m.g.at(x).axes & m.i.axes) != m.i.axes || m.constant(x)) continue;
+          if ((m.g.at(s).axes & m.i.axes) || (m.g.at(x).axes & m.i.axes) != m.i.axes ||
+              m.constant(x))
+            continue;
           if ((m.g.at(x).axes & m.g.info(mask).axes) != m.g.info(mask).axes) continue;
           std::vector<ClassId> children = m.n.children;
           children[side] = m.g.mask_like(mask, x, m.g.constant_class(0, m.elem(x)));
-          m.is(m.g.map(Op::Mul, {sum ? m.g.reduce(poly::ReduceOp::Sum, m.i.axes, m.i.elem, children[0]) : m.g.same(m.n, children), s}));
+          m.is(m.g.map(Op::Mul,
+                       {sum ? m.g.reduce(poly::ReduceOp::Sum, m.i.axes, m.i.elem, children[0])
+                            : m.g.same(m.n, children),
+                        s}));
         }
       });
 }
@@ -92,15 +105,29 @@ void out_of_narrowed_dot(Match& m) {
 }  // namespace
 
 void add_contraction_rules(RuleList& out) {
-  out.push_back({{"contraction", "the sum of a*b over axes that both have is a dot", NumericTag::Reassociates, ""}, contraction});
-  out.push_back({{"mask-into-product", "mask(a*b, 0) = mask(a, 0)*mask(b, 0) where both have the condition's axes", NumericTag::Reassociates, ""},
+  out.push_back({{"contraction", "the sum of a*b over axes that both have is a dot",
+                  NumericTag::Reassociates, ""},
+                 contraction});
+  out.push_back({{"mask-into-product",
+                  "mask(a*b, 0) = mask(a, 0)*mask(b, 0) where both have the condition's axes",
+                  NumericTag::Reassociates, ""},
                  mask_into_product});
-  out.push_back({{"mask-into-factor", "mask(a*b, 0) = mask(a, 0)*b where a has the condition's axes", NumericTag::Approximates,
-                  "none where b is finite in masked lanes; else NaN takes the place of a zero"}, mask_into_factor});
-  out.push_back({{"scale-out-of-masked-sum", "sum of mask(x*s, 0) = s * sum of mask(x, 0) for s without the summed axes, and of a dot's operand "
-                  "(where s is not finite, rows with a lane inside are not finite either)", NumericTag::Reassociates, ""}, scale_out_of_masked});
-  out.push_back({{"scale-out-of-narrowed-dot", "dot(narrow(x*s), y) = dot(narrow(x), y)*s: the rounding falls before the scale",
-                  NumericTag::Approximates, "relative error of a term: twice the unit roundoff of the narrow type (f16 2^-10, bf16 2^-7)"},
+  out.push_back(
+      {{"mask-into-factor", "mask(a*b, 0) = mask(a, 0)*b where a has the condition's axes",
+        NumericTag::Approximates,
+        "none where b is finite in masked lanes; else NaN takes the place of a zero"},
+       mask_into_factor});
+  out.push_back({{"scale-out-of-masked-sum",
+                  "sum of mask(x*s, 0) = s * sum of mask(x, 0) for s without the summed axes, and "
+                  "of a dot's operand "
+                  "(where s is not finite, rows with a lane inside are not finite either)",
+                  NumericTag::Reassociates, ""},
+                 scale_out_of_masked});
+  out.push_back({{"scale-out-of-narrowed-dot",
+                  "dot(narrow(x*s), y) = dot(narrow(x), y)*s: the rounding falls before the scale",
+                  NumericTag::Approximates,
+                  "relative error of a term: twice the unit roundoff of the narrow type (f16 "
+                  "2^-10, bf16 2^-7)"},
                  out_of_narrowed_dot});
 }
 

@@ -14,7 +14,8 @@ bool widens(Type a, Type b) { return is_float(a) && is_float(b) && type_bytes(a)
 // The narrow value under a widening cast, if c has one.
 std::optional<ClassId> widened_from(const Graph& g, ClassId c) {
   for (const ENode& n : g.nodes(c))
-    if (g.info(n).kind == Kind::Cast && widens(g.at(n.children[0]).elem, g.info(n).elem)) return n.children[0];
+    if (g.info(n).kind == Kind::Cast && widens(g.at(n.children[0]).elem, g.info(n).elem))
+      return n.children[0];
   return std::nullopt;
 }
 
@@ -29,12 +30,15 @@ void fold_constants(Match& m) {
   }
   if (m.i.kind == Kind::Map) {
     const double v = apply_op(m.i.op, a, m.i.elem);
-    m.is(strict ? m.g.constant_class(round_to_type(v, m.i.elem), m.i.elem) : m.g.derived_constant(v, m.i.elem));
+    m.is(strict ? m.g.constant_class(round_to_type(v, m.i.elem), m.i.elem)
+                : m.g.derived_constant(v, m.i.elem));
   } else if (m.i.kind == Kind::Cast) {
     // A narrowing cast of a float is folded only where it changes nothing.
     const double v = round_to_type(a[0], m.i.elem);
-    if (!is_float(m.i.elem) || v == a[0] || strict) m.is(m.g.constant_class(v, m.i.elem));
-    else if (type_bytes(m.i.elem) >= 4) m.is(m.g.constant_class(a[0], m.i.elem));
+    if (!is_float(m.i.elem) || v == a[0] || strict)
+      m.is(m.g.constant_class(v, m.i.elem));
+    else if (type_bytes(m.i.elem) >= 4)
+      m.is(m.g.constant_class(a[0], m.i.elem));
   }
 }
 
@@ -56,7 +60,8 @@ void signs(Match& m) {
     if (const ENode* p = m.g.node_of(m.arg(0), Op::Mul))
       for (int k : {0, 1})
         if (auto v = m.constant(p->children[size_t(k)]))
-          m.is(m.g.map(Op::Mul, {p->children[size_t(1 - k)], m.g.constant_class(-*v, m.elem(p->children[size_t(k)]))}));
+          m.is(m.g.map(Op::Mul, {p->children[size_t(1 - k)],
+                                 m.g.constant_class(-*v, m.elem(p->children[size_t(k)]))}));
   }
   if (m.map(Op::Mul))
     for (int k : {0, 1}) {
@@ -74,7 +79,8 @@ void signs(Match& m) {
 
 void subtract_zero(Match& m) {
   if (!m.map(Op::Sub)) return;
-  if (auto z = m.constant(m.arg(1)); z && *z == 0 && (!std::signbit(*z) || !is_float(m.i.elem))) m.is(m.arg(0));
+  if (auto z = m.constant(m.arg(1)); z && *z == 0 && (!std::signbit(*z) || !is_float(m.i.elem)))
+    m.is(m.arg(0));
 }
 
 void add_zero(Match& m) {
@@ -89,7 +95,8 @@ void choices(Match& m) {
     if (auto c = m.constant(m.arg(0))) m.is(m.arg(*c != 0 ? 1 : 2));
     if (m.g.find(m.arg(1)) == m.g.find(m.arg(2))) m.is(m.arg(1));
   }
-  if ((m.map(Op::Max) || m.map(Op::Min)) && m.g.find(m.arg(0)) == m.g.find(m.arg(1))) m.is(m.arg(0));
+  if ((m.map(Op::Max) || m.map(Op::Min)) && m.g.find(m.arg(0)) == m.g.find(m.arg(1)))
+    m.is(m.arg(0));
   if (m.i.kind != Kind::Mask) return;
   if (m.i.proto->cond.is_always()) m.is(m.arg(0));
   if (m.i.proto->cond.any.empty()) m.is(m.arg(1));
@@ -111,7 +118,8 @@ void extremum_identity(Match& m) {
 void drop_widening(Match& m) {
   if (m.i.kind == Kind::Cast) {
     for (const ENode& x : m.g.nodes(m.arg(0)))
-      if (m.g.info(x).kind == Kind::Cast && m.elem(x.children[0]) == m.i.elem && widens(m.i.elem, m.g.info(x).elem))
+      if (m.g.info(x).kind == Kind::Cast && m.elem(x.children[0]) == m.i.elem &&
+          widens(m.i.elem, m.g.info(x).elem))
         m.is(x.children[0]);
     return;
   }
@@ -125,7 +133,8 @@ void drop_widening(Match& m) {
       std::vector<Type> types;
       for (ClassId c : children) types.push_back(m.elem(c));
       if (map_type(m.i.op, types) == m.i.elem) m.is(m.g.map(m.i.op, children));
-    } else if (m.i.kind == Kind::Dot || arithmetic_type(m.elem(*narrow), m.elem(*narrow)) == m.i.elem) {
+    } else if (m.i.kind == Kind::Dot ||
+               arithmetic_type(m.elem(*narrow), m.elem(*narrow)) == m.i.elem) {
       m.is(m.g.same(m.n, children));
     }
   }
@@ -151,19 +160,32 @@ void integer_powers(Match& m) {
 }  // namespace
 
 void add_identity_rules(RuleList& out) {
-  out.push_back({{"fold-constants", "an operation on constants is a constant; float results stay in double precision "
-                  "unless strict (then each is rounded to its type, as at run time)", NumericTag::Exact, ""}, fold_constants});
+  out.push_back({{"fold-constants",
+                  "an operation on constants is a constant; float results stay in double precision "
+                  "unless strict (then each is rounded to its type, as at run time)",
+                  NumericTag::Exact, ""},
+                 fold_constants});
   out.push_back({{"multiply-by-one", "x*1 = x, x/1 = x", NumericTag::Exact, ""}, multiply_by_one});
-  out.push_back({{"signs", "--x = x, x + -y = x - y, x - -y = x + y, -(x*c) = x*(-c), x*-1 = -x", NumericTag::Exact, ""}, signs});
+  out.push_back({{"signs", "--x = x, x + -y = x - y, x - -y = x + y, -(x*c) = x*(-c), x*-1 = -x",
+                  NumericTag::Exact, ""},
+                 signs});
   out.push_back({{"subtract-zero", "x - 0 = x", NumericTag::Exact, ""}, subtract_zero});
-  out.push_back({{"add-zero", "x + 0 = x, 0 - x = -x (the sign of a zero may change)", NumericTag::Reassociates, ""}, add_zero});
-  out.push_back({{"known-choice", "select and mask with a known condition or equal branches; max(x, x) = x",
-                  NumericTag::Exact, ""}, choices});
-  out.push_back({{"extremum-identity", "max(x, -inf) = x, min(x, inf) = x (a NaN x stays NaN)", NumericTag::Reassociates, ""},
+  out.push_back({{"add-zero", "x + 0 = x, 0 - x = -x (the sign of a zero may change)",
+                  NumericTag::Reassociates, ""},
+                 add_zero});
+  out.push_back(
+      {{"known-choice", "select and mask with a known condition or equal branches; max(x, x) = x",
+        NumericTag::Exact, ""},
+       choices});
+  out.push_back({{"extremum-identity", "max(x, -inf) = x, min(x, inf) = x (a NaN x stays NaN)",
+                  NumericTag::Reassociates, ""},
                  extremum_identity});
-  out.push_back({{"drop-widening", "arithmetic reads a narrow operand as its wide value; narrow(widen(x)) = x",
-                  NumericTag::Exact, ""}, drop_widening});
-  out.push_back({{"integer-powers", "pow(x, 2) = x*x, pow(x, 0.5) = sqrt(x) and the like", NumericTag::Reassociates, ""},
+  out.push_back({{"drop-widening",
+                  "arithmetic reads a narrow operand as its wide value; narrow(widen(x)) = x",
+                  NumericTag::Exact, ""},
+                 drop_widening});
+  out.push_back({{"integer-powers", "pow(x, 2) = x*x, pow(x, 0.5) = sqrt(x) and the like",
+                  NumericTag::Reassociates, ""},
                  integer_powers});
 }
 

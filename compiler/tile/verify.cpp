@@ -37,7 +37,7 @@ class Verifier {
   std::optional<Refusal> error_;
   std::set<std::string> sizes_, ivs_, axes_;
   std::set<ValueId> defined_ever_;
-  std::vector<ValueId> scope_;        // values visible, innermost last
+  std::vector<ValueId> scope_;  // values visible, innermost last
   std::set<ValueId> visible_;
   int nesting_ = 0;
 
@@ -48,7 +48,8 @@ class Verifier {
     error_ = std::move(r);
   }
 
-  void names_in(const IndexExpr& e, const std::set<std::string>& allowed_axes, bool ivs, const Instr* i) {
+  void names_in(const IndexExpr& e, const std::set<std::string>& allowed_axes, bool ivs,
+                const Instr* i) {
     std::vector<std::string> vars;
     e.collect_vars(vars);
     for (const std::string& v : vars)
@@ -62,7 +63,8 @@ class Verifier {
 
   void declaration(const TensorDecl& t, std::set<std::string>& names) {
     if (!names.insert(t.name).second) fail("tensor " + t.name + " is there twice");
-    if (t.extents.size() > kMaxRank) fail("tensor " + t.name + " has more than " + std::to_string(kMaxRank) + " dimensions");
+    if (t.extents.size() > kMaxRank)
+      fail("tensor " + t.name + " has more than " + std::to_string(kMaxRank) + " dimensions");
     for (const IndexExpr& e : t.extents) {
       names_in(e, {}, false, nullptr);
       if (e.is_const() && e.constant() < 0) fail("tensor " + t.name + " has a negative extent");
@@ -86,17 +88,21 @@ class Verifier {
     }
     axes_.clear();
     for (const auto& [v, t] : k.types) type_of_value(v, t);
-    if (!k.body.args.empty() || !k.body.yields.empty()) fail("a kernel's body has no arguments and no yields");
+    if (!k.body.args.empty() || !k.body.yields.empty())
+      fail("a kernel's body has no arguments and no yields");
     if (!error_) region(k.body);
     k_ = nullptr;
   }
 
   void type_of_value(ValueId v, const TileType& t) {
     const std::string name = "type of %" + std::to_string(v);
-    if (v < 0 || v >= k_->next_value) fail("%" + std::to_string(v) + " is outside the kernel's value numbers");
+    if (v < 0 || v >= k_->next_value)
+      fail("%" + std::to_string(v) + " is outside the kernel's value numbers");
     for (size_t n = 0; n < t.axes.size(); ++n) {
-      if (n && !(t.axes[n - 1].name < t.axes[n].name)) fail(name + ": axes are not sorted or not unique");
-      if (t.axes[n].extent < 1) fail(name + ": axis " + t.axes[n].name + " has extent " + std::to_string(t.axes[n].extent));
+      if (n && !(t.axes[n - 1].name < t.axes[n].name))
+        fail(name + ": axes are not sorted or not unique");
+      if (t.axes[n].extent < 1)
+        fail(name + ": axis " + t.axes[n].name + " has extent " + std::to_string(t.axes[n].extent));
       axes_.insert(t.axes[n].name);
     }
     if (lanes(t) > kMaxLanes) fail(name + " has too many lanes");
@@ -134,14 +140,16 @@ class Verifier {
     std::set<std::string> s;
     for (const Axis& a : axes) {
       s.insert(a.name);
-      if (ivs_.count(a.name) || sizes_.count(a.name)) fail("axis " + a.name + " has the name of a loop variable or size");
+      if (ivs_.count(a.name) || sizes_.count(a.name))
+        fail("axis " + a.name + " has the name of a loop variable or size");
     }
     return s;
   }
 
   // Axes that the lanes of a Load or Store run over.
   std::vector<Axis> lane_axes(const Instr& i) {
-    if (i.code != Code::Store) return i.results.empty() ? std::vector<Axis>{} : k_->types.at(i.results[0]).axes;
+    if (i.code != Code::Store)
+      return i.results.empty() ? std::vector<Axis>{} : k_->types.at(i.results[0]).axes;
     std::map<std::string, int64_t> all;
     for (const Axis& a : i.span) all[a.name] = a.extent;
     for (ValueId v : i.operands)
@@ -155,15 +163,20 @@ class Verifier {
     const TensorDecl* t = find_tensor(m_, *k_, i.tensor);
     if (!t) return fail("unknown tensor " + i.tensor, &i);
     if (i.index.size() != t->extents.size())
-      return fail(i.tensor + " has " + std::to_string(t->extents.size()) + " dimensions, not " + std::to_string(i.index.size()), &i);
+      return fail(i.tensor + " has " + std::to_string(t->extents.size()) + " dimensions, not " +
+                      std::to_string(i.index.size()),
+                  &i);
     const size_t first = i.code == Code::Store ? 1 : 0;
     if (i.operands.size() < first) return fail("a store needs a value", &i);
-    if (!i.gather.empty() && i.gather.size() != i.index.size()) return fail("gather has the wrong length", &i);
+    if (!i.gather.empty() && i.gather.size() != i.index.size())
+      return fail("gather has the wrong length", &i);
     size_t next = first;
     for (int g : i.gather) {
       if (g < 0) continue;
-      if (size_t(g) != next || next >= i.operands.size()) return fail("gathers are not in order of the dimensions", &i);
-      if (is_float(k_->types.at(i.operands[next]).elem)) return fail("a gathered index must be an integer", &i);
+      if (size_t(g) != next || next >= i.operands.size())
+        return fail("gathers are not in order of the dimensions", &i);
+      if (is_float(k_->types.at(i.operands[next]).elem))
+        return fail("a gathered index must be an integer", &i);
       ++next;
     }
     if (next != i.operands.size()) return fail("operands that gather nothing", &i);
@@ -172,9 +185,11 @@ class Verifier {
       if (i.gather.empty() || i.gather[d] < 0) names_in(i.index[d], axes, true, &i);
     names_in(i.cond, axes, &i);
     if (i.code == Code::Load) {
-      if (k_->types.at(i.results[0]).elem != t->type) fail("the result must have the tensor's element type", &i);
+      if (k_->types.at(i.results[0]).elem != t->type)
+        fail("the result must have the tensor's element type", &i);
     } else {
-      if (k_->types.at(i.operands[0]).elem != t->type) fail("the value must have the tensor's element type", &i);
+      if (k_->types.at(i.operands[0]).elem != t->type)
+        fail("the value must have the tensor's element type", &i);
       if (t->kind == poly::TensorKind::Input) fail("store to input " + i.tensor, &i);
     }
   }
@@ -190,23 +205,27 @@ class Verifier {
       if (i.code == Code::Reduce && std::find(i.axes.begin(), i.axes.end(), s.name) == i.axes.end())
         fail("span axis " + s.name + " is not reduced", &i);
     }
-    if (!i.span.empty() && i.code != Code::Store && i.code != Code::Reduce) fail("only Store and Reduce have a span", &i);
+    if (!i.span.empty() && i.code != Code::Store && i.code != Code::Reduce)
+      fail("only Store and Reduce have a span", &i);
     TileType all{Type::F32, i.span};
     for (ValueId v : i.operands)
       for (const Axis& a : k_->types.at(v).axes)
-        if (i.code != Code::For && std::find(all.axes.begin(), all.axes.end(), a) == all.axes.end()) all.axes.push_back(a);
+        if (i.code != Code::For && std::find(all.axes.begin(), all.axes.end(), a) == all.axes.end())
+          all.axes.push_back(a);
     if (lanes(all) > kMaxLanes) fail("too many lanes", &i);
   }
 
   void instr(const Instr& i) {
     for (ValueId v : i.operands) use(v, &i);
-    if (i.code != Code::For && i.code != Code::If && !i.regions.empty()) fail("only For and If have regions", &i);
+    if (i.code != Code::For && i.code != Code::If && !i.regions.empty())
+      fail("only For and If have regions", &i);
     for (ValueId v : i.results)
       if (!k_->types.count(v)) fail("%" + std::to_string(v) + " has no type", &i);
     if (error_) return;
     if (i.code == Code::For) return loop(i);
     if (i.code == Code::If) return branch(i);
-    if (i.code == Code::Map && (op_arity(i.op) == 0 || i.op == Op::Cast)) return fail("not an operation on tiles", &i);
+    if (i.code == Code::Map && (op_arity(i.op) == 0 || i.op == Op::Cast))
+      return fail("not an operation on tiles", &i);
     check_types(i);
     if (error_) return;
     span(i);
@@ -217,7 +236,8 @@ class Verifier {
     if (i.code == Code::Reduce) reduction(i);
     if (i.code == Code::Dot) {
       Type e = k_->types.at(i.results[0]).elem;
-      if (e != Type::F32 && e != Type::F64 && e != Type::I32) fail("a dot accumulates in f32, f64 or i32", &i);
+      if (e != Type::F32 && e != Type::F64 && e != Type::I32)
+        fail("a dot accumulates in f32, f64 or i32", &i);
     }
     for (ValueId v : i.results) define(v, &i);
   }
@@ -252,7 +272,8 @@ class Verifier {
   // A value that enters a carried argument or a result: same elem, no axis that is not there.
   void fits(ValueId v, const TileType& into, const Instr& i) {
     const TileType& t = k_->types.at(v);
-    if (t.elem != into.elem) return fail("%" + std::to_string(v) + " has another element type than what it becomes", &i);
+    if (t.elem != into.elem)
+      return fail("%" + std::to_string(v) + " has another element type than what it becomes", &i);
     for (const Axis& a : t.axes)
       if (std::find(into.axes.begin(), into.axes.end(), a) == into.axes.end())
         fail("%" + std::to_string(v) + " has axis " + a.name + ", which it may not have here", &i);
@@ -261,26 +282,31 @@ class Verifier {
   void loop(const Instr& i) {
     if (i.regions.size() != 1) return fail("a loop has one region", &i);
     const Region& r = i.regions[0];
-    if (r.args.size() != i.operands.size() || r.yields.size() != i.operands.size() || i.results.size() != i.operands.size())
+    if (r.args.size() != i.operands.size() || r.yields.size() != i.operands.size() ||
+        i.results.size() != i.operands.size())
       return fail("initial values, arguments, yields and results differ in number", &i);
     if (i.step < 1) return fail("the step must be positive", &i);
     names_in(i.lower, {}, true, &i);
     names_in(i.upper, {}, true, &i);
     for (size_t n = 0; n < r.args.size() && !error_; ++n) {
-      if (!k_->types.count(r.args[n])) return fail("%" + std::to_string(r.args[n]) + " has no type", &i);
+      if (!k_->types.count(r.args[n]))
+        return fail("%" + std::to_string(r.args[n]) + " has no type", &i);
       fits(i.operands[n], k_->types.at(r.args[n]), i);
-      if (!(k_->types.at(i.results[n]) == k_->types.at(r.args[n]))) fail("a result has not the type of its argument", &i);
+      if (!(k_->types.at(i.results[n]) == k_->types.at(r.args[n])))
+        fail("a result has not the type of its argument", &i);
     }
     bind_iv(i.iv, &i);
     if (error_) return;
     region(r);
     ivs_.erase(i.iv);
-    for (size_t n = 0; n < r.args.size() && !error_; ++n) fits(r.yields[n], k_->types.at(r.args[n]), i);
+    for (size_t n = 0; n < r.args.size() && !error_; ++n)
+      fits(r.yields[n], k_->types.at(r.args[n]), i);
     for (ValueId v : i.results) define(v, &i);
   }
 
   void branch(const Instr& i) {
-    if (i.regions.size() != 2 || !i.operands.empty()) return fail("an if has two regions and no operands", &i);
+    if (i.regions.size() != 2 || !i.operands.empty())
+      return fail("an if has two regions and no operands", &i);
     names_in(i.cond, {}, &i);
     for (const Region& r : i.regions) {
       if (!r.args.empty()) fail("regions of an if have no arguments", &i);
@@ -291,7 +317,8 @@ class Verifier {
     auto types = infer_types(*k_, i, {}, Type::F32);
     if (!types) return fail(types.error().why, &i);
     for (size_t n = 0; n < i.results.size(); ++n)
-      if (!((*types)[n] == k_->types.at(i.results[n]))) fail("a result's type should be " + to_string((*types)[n]), &i);
+      if (!((*types)[n] == k_->types.at(i.results[n])))
+        fail("a result's type should be " + to_string((*types)[n]), &i);
     for (ValueId v : i.results) define(v, &i);
   }
 };

@@ -23,11 +23,14 @@ Expected<Schedule> distribute(const Schedule& s, NodeId band) {
   const Node* n = find(s, band);
   const Node& below = *n->children[0];
   if (below.kind != NodeKind::Sequence)
-    return edit::refused(what, edit::describe(s, *n), "there is no sequence right below it", "split the band, or choose the innermost band above a sequence");
+    return edit::refused(what, edit::describe(s, *n), "there is no sequence right below it",
+                         "split the band, or choose the innermost band above a sequence");
   for (const Repair& r : s.repairs)
     if (r.band == band)
-      return edit::refused(what, edit::describe(s, *n), "a rolling update of " + (r.targets.empty() ? "?" : r.targets[0]) + " lives at this band",
-                           "go back to before the rolling update");
+      return edit::refused(
+          what, edit::describe(s, *n),
+          "a rolling update of " + (r.targets.empty() ? "?" : r.targets[0]) + " lives at this band",
+          "go back to before the rolling update");
   Schedule out = s;
   std::vector<NodePtr> filters;
   std::vector<std::string> taken;
@@ -62,16 +65,21 @@ TransformInfo info_distribute() {
   t.name = "distribute";
   t.summary = "give each child of a sequence its own copy of the band above (loop fission)";
   t.doc =
-      "A band over a sequence becomes a sequence of filters over copies of the band: all iterations of the first child run before "
-      "any of the second. The inverse of fuse. At the top level it cuts one kernel into several. Legal when no dependence runs "
+      "A band over a sequence becomes a sequence of filters over copies of the band: all "
+      "iterations of the first child run before "
+      "any of the second. The inverse of fuse. At the top level it cuts one kernel into several. "
+      "Legal when no dependence runs "
       "from a later child to an earlier one across iterations.";
-  t.before = "7: filter S_a, S_b\n  8: band [i = i]\n    9: sequence\n      2: filter S_a\n      4: filter S_b";
+  t.before =
+      "7: filter S_a, S_b\n  8: band [i = i]\n    9: sequence\n      2: filter S_a\n      4: "
+      "filter S_b";
   t.after = "2: filter S_a\n  8: band [i = i]\n4: filter S_b\n  10: band [i_2 = i]";
   t.params = {edit::node_info("the band, right above a sequence")};
-  return edit::with_edit(std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
-    Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "distribute");
-    return n ? distribute(s, (*n)->id) : Expected<Schedule>(n.error());
-  });
+  return edit::with_edit(
+      std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
+        Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "distribute");
+        return n ? distribute(s, (*n)->id) : Expected<Schedule>(n.error());
+      });
 }
 
 }  // namespace nautilus::poly

@@ -33,7 +33,8 @@ std::string nodes_of_kind(const Schedule& s, NodeKind kind) {
   std::vector<std::string> ids;
   for (const Node* n : preorder(s))
     if (n->kind == kind) ids.push_back(std::to_string(n->id));
-  return ids.empty() ? "there is no " + kind_name(kind) : kind_name(kind) + " nodes: " + joined(ids);
+  return ids.empty() ? "there is no " + kind_name(kind)
+                     : kind_name(kind) + " nodes: " + joined(ids);
 }
 
 }  // namespace
@@ -46,24 +47,31 @@ std::string describe(const Schedule& s, const Node& n) {
   return out;
 }
 
-Expected<const Node*> node_param(const Schedule& s, const nlohmann::json& params, const std::string& key, NodeKind kind,
-                                 const std::string& asked) {
+Expected<const Node*> node_param(const Schedule& s, const nlohmann::json& params,
+                                 const std::string& key, NodeKind kind, const std::string& asked) {
   const int id = params.at(key).get<int>();
   const Node* n = find(s, id);
-  if (!n) return refused(asked, "", "there is no node " + std::to_string(id), nodes_of_kind(s, kind));
+  if (!n)
+    return refused(asked, "", "there is no node " + std::to_string(id), nodes_of_kind(s, kind));
   if (n->kind != kind)
-    return refused(asked, describe(s, *n), "node " + std::to_string(id) + " is a " + kind_name(n->kind) + ", not a " + kind_name(kind),
-                   nodes_of_kind(s, kind));
+    return refused(
+        asked, describe(s, *n),
+        "node " + std::to_string(id) + " is a " + kind_name(n->kind) + ", not a " + kind_name(kind),
+        nodes_of_kind(s, kind));
   return n;
 }
 
-Expected<size_t> member_of(const Schedule& s, const Node& band, const nlohmann::json& value, const std::string& asked) {
+Expected<size_t> member_of(const Schedule& s, const Node& band, const nlohmann::json& value,
+                           const std::string& asked) {
   if (value.is_number_integer()) {
     const int64_t k = value.get<int64_t>();
     if (k >= 0 && k < static_cast<int64_t>(band.members.size())) return static_cast<size_t>(k);
-    return refused(asked, describe(s, band), "there is no member " + std::to_string(k), "positions 0 to " + std::to_string(band.members.size() - 1));
+    return refused(asked, describe(s, band), "there is no member " + std::to_string(k),
+                   "positions 0 to " + std::to_string(band.members.size() - 1));
   }
-  if (!value.is_string()) return refused(asked, describe(s, band), "a member is a name or a position", members_text(band));
+  if (!value.is_string())
+    return refused(asked, describe(s, band), "a member is a name or a position",
+                   members_text(band));
   const std::string name = value.get<std::string>();
   for (size_t k = 0; k < band.members.size(); ++k)
     if (band.members[k].name == name) return k;
@@ -71,10 +79,12 @@ Expected<size_t> member_of(const Schedule& s, const Node& band, const nlohmann::
   for (size_t k = 0; k < band.members.size(); ++k)
     if (band.members[k].axis == name) by_axis = by_axis == -1 ? static_cast<int>(k) : -2;
   if (by_axis >= 0) return static_cast<size_t>(by_axis);
-  return refused(asked, describe(s, band), "no member is named " + name, "members: " + members_text(band));
+  return refused(asked, describe(s, band), "no member is named " + name,
+                 "members: " + members_text(band));
 }
 
-Expected<std::vector<size_t>> members_of(const Schedule& s, const Node& band, const nlohmann::json& value, const std::string& asked) {
+Expected<std::vector<size_t>> members_of(const Schedule& s, const Node& band,
+                                         const nlohmann::json& value, const std::string& asked) {
   std::vector<size_t> out;
   if (value.is_string() && value.get<std::string>() == "*") {
     for (size_t k = 0; k < band.members.size(); ++k) out.push_back(k);
@@ -85,10 +95,13 @@ Expected<std::vector<size_t>> members_of(const Schedule& s, const Node& band, co
     Expected<size_t> k = member_of(s, band, v, asked);
     if (!k) return k.error();
     if (std::find(out.begin(), out.end(), *k) != out.end())
-      return refused(asked, describe(s, band), "member " + band.members[*k].name + " is named twice");
+      return refused(asked, describe(s, band),
+                     "member " + band.members[*k].name + " is named twice");
     out.push_back(*k);
   }
-  if (out.empty()) return refused(asked, describe(s, band), "no member is named", "members: " + members_text(band));
+  if (out.empty())
+    return refused(asked, describe(s, band), "no member is named",
+                   "members: " + members_text(band));
   return out;
 }
 
@@ -111,7 +124,8 @@ Outcome malformed(Refusal r) {
 Outcome judged(const Schedule& before, const Schedule& after, const DependenceSet& deps) {
   Outcome out;
   out.verdict = check_change(before, after, deps);
-  if (out.verdict.kind == VerdictKind::Legal || out.verdict.kind == VerdictKind::Repairable) out.schedule = after;
+  if (out.verdict.kind == VerdictKind::Legal || out.verdict.kind == VerdictKind::Repairable)
+    out.schedule = after;
   return out;
 }
 

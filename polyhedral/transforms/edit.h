@@ -1,5 +1,5 @@
-// What the transforms share: reading requests, refusing them in the user's words, and turning an edit of the tree
-// into a transform with a verdict.
+// What the transforms share: reading requests, refusing them in the user's words, and turning an
+// edit of the tree into a transform with a verdict.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ Refusal refused(std::string asked, std::string where, std::string why, std::stri
 std::string describe(const Schedule& s, const Node& n);
 
 // The node that params[key] names; refuses when it is absent or of another kind.
-Expected<const Node*> node_param(const Schedule& s, const nlohmann::json& params, const std::string& key, NodeKind kind,
-                                 const std::string& asked);
+Expected<const Node*> node_param(const Schedule& s, const nlohmann::json& params,
+                                 const std::string& key, NodeKind kind, const std::string& asked);
 
 // Position of a member given by name, by axis (if only one member has it) or by position.
-Expected<size_t> member_of(const Schedule& s, const Node& band, const nlohmann::json& value, const std::string& asked);
+Expected<size_t> member_of(const Schedule& s, const Node& band, const nlohmann::json& value,
+                           const std::string& asked);
 // A list of members; a single one counts as a list of one, "*" as all.
-Expected<std::vector<size_t>> members_of(const Schedule& s, const Node& band, const nlohmann::json& value,
-                                         const std::string& asked);
+Expected<std::vector<size_t>> members_of(const Schedule& s, const Node& band,
+                                         const nlohmann::json& value, const std::string& asked);
 
 // `name` with a tile level appended in front of a uniquifying suffix: ("i_2", "0") -> "i0_2".
 std::string tiled_name(const std::string& name, const std::string& level);

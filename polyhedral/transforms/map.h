@@ -6,7 +6,8 @@
 namespace nautilus::poly {
 
 // Sets the mapping of some members of a band; refuses where the tree's structure cannot mean it.
-Expected<Schedule> map_members(const Schedule& s, NodeId band, const std::vector<size_t>& members, Mapping to);
+Expected<Schedule> map_members(const Schedule& s, NodeId band, const std::vector<size_t>& members,
+                               Mapping to);
 
 TransformInfo info_map();
 

@@ -10,20 +10,24 @@ namespace nautilus::poly {
 namespace {
 
 bool has_repair_below(const Schedule& s, const Node& n) {
-  if (std::any_of(s.repairs.begin(), s.repairs.end(), [&](const Repair& r) { return r.band == n.id; })) return true;
-  return std::any_of(n.children.begin(), n.children.end(), [&](const NodePtr& c) { return has_repair_below(s, *c); });
+  if (std::any_of(s.repairs.begin(), s.repairs.end(),
+                  [&](const Repair& r) { return r.band == n.id; }))
+    return true;
+  return std::any_of(n.children.begin(), n.children.end(),
+                     [&](const NodePtr& c) { return has_repair_below(s, *c); });
 }
 
 // A filter over one part of a subtree; ids are kept or fresh, names made unique in copies.
-NodePtr part(Schedule& s, const NodePtr& body, const isl::union_set& set, NodeId filter_id, bool copy, std::vector<std::string>& taken) {
+NodePtr part(Schedule& s, const NodePtr& body, const isl::union_set& set, NodeId filter_id,
+             bool copy, std::vector<std::string>& taken) {
   NodePtr kept = restrict_subtree(body, set, s.next_id, !copy);
   if (!kept) kept = make_leaf(s.next_id++);
   if (copy) kept = edit::renamed(s, kept, taken);
   return make_filter(set, kept, filter_id);
 }
 
-// Instances of one statement whose every tile-mate (same values of the band's tile loops) is in the domain: the
-// tile is full. Tile loops are the members with a step; all of them count together.
+// Instances of one statement whose every tile-mate (same values of the band's tile loops) is in the
+// domain: the tile is full. Tile loops are the members with a step; all of them count together.
 isl::set full_tiles(const Schedule& s, const Node& band, const Statement& st) {
   std::vector<isl::aff> loops;
   std::vector<int64_t> steps;
@@ -38,8 +42,8 @@ isl::set full_tiles(const Schedule& s, const Node& band, const Statement& st) {
   isl::aff_list list = loops[0].to_list();
   for (size_t k = 1; k < loops.size(); ++k) list = list.add(loops[k]);
   const isl::map to_tile = isl::multi_aff(space, list).as_map();
-  // Points outside the domain that share a tile with a point of it: along the tiled dims only, within the box that
-  // the loops do not cut (other dims keep their value).
+  // Points outside the domain that share a tile with a point of it: along the tiled dims only,
+  // within the box that the loops do not cut (other dims keep their value).
   isl::map mates = to_tile.apply_range(to_tile.reverse());
   std::set<size_t> tiled;
   for (const isl::aff& a : loops) {
@@ -69,16 +73,23 @@ Expected<Schedule> partition(const Schedule& s, NodeId node, const isl::union_se
   const std::vector<const Node*> path = path_to(s, node);
   const Node* n = path.back();
   if (has_repair_below(s, *n))
-    return edit::refused(what, edit::describe(s, *n), "a rolling update lives at or below it", "partition before the rolling update");
+    return edit::refused(what, edit::describe(s, *n), "a rolling update lives at or below it",
+                         "partition before the rolling update");
   const isl::union_set here = instances_below(s, node);
-  const isl::union_set first = here.intersect(condition).coalesce(), rest = here.subtract(condition).coalesce();
+  const isl::union_set first = here.intersect(condition).coalesce(),
+                       rest = here.subtract(condition).coalesce();
   if (first.is_empty() || rest.is_empty())
-    return edit::refused(what, edit::describe(s, *n), first.is_empty() ? "no instance satisfies the condition" : "every instance satisfies the condition",
+    return edit::refused(what, edit::describe(s, *n),
+                         first.is_empty() ? "no instance satisfies the condition"
+                                          : "every instance satisfies the condition",
                          "choose a condition that cuts the instances in two");
   Schedule out = s;
   std::vector<std::string> taken;
   const bool filter = n->kind == NodeKind::Filter;
-  const Node* own_filter = filter ? n : path.size() >= 2 && path[path.size() - 2]->kind == NodeKind::Filter ? path[path.size() - 2] : nullptr;
+  const Node* own_filter = filter ? n
+                           : path.size() >= 2 && path[path.size() - 2]->kind == NodeKind::Filter
+                               ? path[path.size() - 2]
+                               : nullptr;
   NodePtr body;
   if (filter) {
     body = n->children[0];
@@ -110,43 +121,64 @@ TransformInfo info_partition() {
   t.name = "partition";
   t.summary = "split the instances of a filter or band in two, one part after the other";
   t.doc =
-      "The instances below the node that satisfy the condition run first, the others after them, each part with its own copy of the "
-      "subtree. `full` takes the full tiles of the tile loops around (boxes wholly inside the domain), so that no mask is needed there; "
-      "an isl set such as \"{ S_P[h, i, j] : j < 64 }\" takes these instances (statements it does not mention go to the second part). "
+      "The instances below the node that satisfy the condition run first, the others after them, "
+      "each part with its own copy of the "
+      "subtree. `full` takes the full tiles of the tile loops around (boxes wholly inside the "
+      "domain), so that no mask is needed there; "
+      "an isl set such as \"{ S_P[h, i, j] : j < 64 }\" takes these instances (statements it does "
+      "not mention go to the second part). "
       "Legal when no dependence runs from the second part to the first.";
   t.before = "4: filter S_b\n  5: band [i = i]";
-  t.after = "4: filter { S_b[i] : i < 64 }\n  5: band [i = i]\n9: filter { S_b[i] : i >= 64 }\n  10: band [i_2 = i]";
-  t.params = {edit::node_info("a filter or a band"), {"condition", ParamKind::Text, "\"full\", or an isl set over statement instances", 0, 0, {}, false}};
-  return edit::with_edit(std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
-    const std::string text = p.at("condition").get<std::string>();
-    const int id = p.at("node").get<int>();
-    const Node* n = find(s, id);
-    if (!n || n->kind != NodeKind::Filter) {
-      Expected<const Node*> band = edit::node_param(s, p, "node", NodeKind::Band, "partition");
-      if (!band) return band.error();
-      n = *band;
-    }
-    isl::union_set condition = isl::union_set::empty(s.program->context->get());
-    if (text == "full") {
-      const Node* band = n->kind == NodeKind::Band ? n : n->children[0].get();
-      if (band->kind != NodeKind::Band)
-        return edit::refused("partition node " + std::to_string(id) + " into full and partial tiles", edit::describe(s, *n), "there is no band of tile loops here");
-      for (const std::string& stmt : statements_below(s, id))
-        condition = condition.unite(full_tiles(s, *band, *s.program->statement(stmt)));
-    } else {
-      try {
-        condition = isl::union_set(s.program->context->get(), text);
-      } catch (const isl::exception& e) {
-        return edit::refused("partition node " + std::to_string(id), edit::describe(s, *n), "the condition is not an isl set: " + text,
-                             "\"full\", or for example \"{ " + (n->statements.empty() ? "S" : n->statements[0]) + "[i] : i < 64 }\"");
-      }
-      for (const isl::set& part : sets_of(condition))
-        for (const std::string& name : param_names(part))
-          if (std::find(s.program->params.begin(), s.program->params.end(), name) == s.program->params.end())
-            return edit::refused("partition node " + std::to_string(id), edit::describe(s, *n), "the condition uses " + name + ", which is not a size of the program");
-    }
-    return partition(s, id, condition);
-  });
+  t.after =
+      "4: filter { S_b[i] : i < 64 }\n  5: band [i = i]\n9: filter { S_b[i] : i >= 64 }\n  10: "
+      "band [i_2 = i]";
+  t.params = {edit::node_info("a filter or a band"),
+              {"condition",
+               ParamKind::Text,
+               "\"full\", or an isl set over statement instances",
+               0,
+               0,
+               {},
+               false}};
+  return edit::with_edit(
+      std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
+        const std::string text = p.at("condition").get<std::string>();
+        const int id = p.at("node").get<int>();
+        const Node* n = find(s, id);
+        if (!n || n->kind != NodeKind::Filter) {
+          Expected<const Node*> band = edit::node_param(s, p, "node", NodeKind::Band, "partition");
+          if (!band) return band.error();
+          n = *band;
+        }
+        isl::union_set condition = isl::union_set::empty(s.program->context->get());
+        if (text == "full") {
+          const Node* band = n->kind == NodeKind::Band ? n : n->children[0].get();
+          if (band->kind != NodeKind::Band)
+            return edit::refused(
+                "partition node " + std::to_string(id) + " into full and partial tiles",
+                edit::describe(s, *n), "there is no band of tile loops here");
+          for (const std::string& stmt : statements_below(s, id))
+            condition = condition.unite(full_tiles(s, *band, *s.program->statement(stmt)));
+        } else {
+          try {
+            condition = isl::union_set(s.program->context->get(), text);
+          } catch (const isl::exception& e) {
+            return edit::refused("partition node " + std::to_string(id), edit::describe(s, *n),
+                                 "the condition is not an isl set: " + text,
+                                 "\"full\", or for example \"{ " +
+                                     (n->statements.empty() ? "S" : n->statements[0]) +
+                                     "[i] : i < 64 }\"");
+          }
+          for (const isl::set& part : sets_of(condition))
+            for (const std::string& name : param_names(part))
+              if (std::find(s.program->params.begin(), s.program->params.end(), name) ==
+                  s.program->params.end())
+                return edit::refused(
+                    "partition node " + std::to_string(id), edit::describe(s, *n),
+                    "the condition uses " + name + ", which is not a size of the program");
+        }
+        return partition(s, id, condition);
+      });
 }
 
 }  // namespace nautilus::poly

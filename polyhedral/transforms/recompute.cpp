@@ -9,7 +9,8 @@ namespace nautilus::poly {
 
 namespace {
 
-Outcome refused(const std::string& asked, const std::string& where, const std::string& why, const std::string& suggest = "") {
+Outcome refused(const std::string& asked, const std::string& where, const std::string& why,
+                const std::string& suggest = "") {
   return edit::malformed({asked, where, why, suggest});
 }
 
@@ -23,18 +24,20 @@ std::optional<std::vector<std::string>> names_in(const nlohmann::json& v) {
   return out;
 }
 
-// { copy -> [members of b] } at consumer instance it serves, as one function a member; nothing if the
-// consumer instances that one copy instance serves lie at different values of the band.
-std::optional<std::vector<isl::aff>> follow(const Node& b, const Statement& copy, const std::string& into,
-                                            const isl::map& serves, const isl::set& facts) {
+// { copy -> [members of b] } at consumer instance it serves, as one function a member; nothing if
+// the consumer instances that one copy instance serves lie at different values of the band.
+std::optional<std::vector<isl::aff>> follow(const Node& b, const Statement& copy,
+                                            const std::string& into, const isl::map& serves,
+                                            const isl::set& facts) {
   std::vector<isl::aff> out;
   for (const BandMember& m : b.members) {
     const auto f = m.schedule.find(into);
     if (f == m.schedule.end()) return std::nullopt;
     const isl::map value = serves.apply_range(f->second.as_map());
     if (!value.is_single_valued()) return std::nullopt;
-    const isl::pw_multi_aff g =
-        simplify(value.gist_domain(copy.domain.intersect_params(facts))).as_pw_multi_aff().coalesce();
+    const isl::pw_multi_aff g = simplify(value.gist_domain(copy.domain.intersect_params(facts)))
+                                    .as_pw_multi_aff()
+                                    .coalesce();
     if (g.n_piece() != 1) return std::nullopt;
     out.push_back(g.as_multi_aff().at(0));
   }
@@ -59,10 +62,11 @@ NodePtr copy_filter(const Schedule& s, const Statement& copy, NodeId& next_id) {
   return make_filter(isl::union_set(copy.domain), body, next_id++);
 }
 
-// The tree with `added` put before child `path[at + 1]` of sequence `path[at]`; filters and bands above let the
-// copy pass. Null if a band above cannot follow the consumer.
-NodePtr grafted(const std::vector<const Node*>& path, size_t at, const NodePtr& added, const Statement& copy,
-                const std::string& into, const isl::map& serves, const isl::set& facts) {
+// The tree with `added` put before child `path[at + 1]` of sequence `path[at]`; filters and bands
+// above let the copy pass. Null if a band above cannot follow the consumer.
+NodePtr grafted(const std::vector<const Node*>& path, size_t at, const NodePtr& added,
+                const Statement& copy, const std::string& into, const isl::map& serves,
+                const isl::set& facts) {
   const Node& sequence = *path[at];
   std::vector<NodePtr> children;
   for (const NodePtr& c : sequence.children) {
@@ -81,7 +85,8 @@ NodePtr grafted(const std::vector<const Node*>& path, size_t at, const NodePtr& 
       const auto functions = follow(above, copy, into, serves, facts);
       if (!functions) return nullptr;
       std::vector<BandMember> members = above.members;
-      for (size_t m = 0; m < members.size(); ++m) members[m].schedule.insert_or_assign(copy.name, (*functions)[m]);
+      for (size_t m = 0; m < members.size(); ++m)
+        members[m].schedule.insert_or_assign(copy.name, (*functions)[m]);
       current = with_children(*with_members(above, members), {current});
     } else {
       current = with_children(above, kept);
@@ -116,16 +121,18 @@ Outcome judged(const Schedule& s) {
     return o;
   }
   o.verdict = check(s, *deps);
-  if (o.verdict.kind == VerdictKind::Legal || o.verdict.kind == VerdictKind::Repairable) o.schedule = s;
+  if (o.verdict.kind == VerdictKind::Legal || o.verdict.kind == VerdictKind::Repairable)
+    o.schedule = s;
   return o;
 }
 
 // Tries the sequences above the consumer, outermost first (or only `only`).
-Outcome placed(const Schedule& base, const Recomputed& r, const std::string& into, std::optional<NodeId> only,
-               const std::string& asked) {
+Outcome placed(const Schedule& base, const Recomputed& r, const std::string& into,
+               std::optional<NodeId> only, const std::string& asked) {
   const auto where = places(base, into);
   if (where.size() != 1)
-    return refused(asked, into, into + " is split over " + std::to_string(where.size()) + " places of the tree",
+    return refused(asked, into,
+                   into + " is split over " + std::to_string(where.size()) + " places of the tree",
                    "recompute before partitioning it");
   const std::vector<const Node*>& path = where[0];
   const Statement& copy = *base.program->statement(r.copy);
@@ -143,7 +150,8 @@ Outcome placed(const Schedule& base, const Recomputed& r, const std::string& int
     if (!first) first = o;
   }
   if (first) return *first;
-  if (!found && only) return refused(asked, into, "node " + std::to_string(*only) + " is no sequence above " + into);
+  if (!found && only)
+    return refused(asked, into, "node " + std::to_string(*only) + " is no sequence above " + into);
   return refused(asked, into, "the bands above " + into + " cannot be followed by " + r.copy,
                  "give it more of the consumer's dimensions with dims");
 }
@@ -153,14 +161,18 @@ Outcome placed(const Schedule& base, const Recomputed& r, const std::string& int
 Outcome recompute(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
   for (const char* key : {"stmt", "into"})
     if (!params.at(key).is_string())
-      return refused("recompute", "", std::string(key) + " must be a statement's name, not " + params.at(key).dump());
-  const std::string producer = params.at("stmt").get<std::string>(), into = params.at("into").get<std::string>();
+      return refused(
+          "recompute", "",
+          std::string(key) + " must be a statement's name, not " + params.at(key).dump());
+  const std::string producer = params.at("stmt").get<std::string>(),
+                    into = params.at("into").get<std::string>();
   const std::string asked = "recompute " + producer + " in " + into;
   for (const Repair& r : s.repairs)
     for (const auto& names : {r.targets, r.sources, r.via})
       for (const std::string& n : names)
         if (n == producer || n == into)
-          return refused(asked, n, n + " takes part in a rolling update", "recompute before fusing");
+          return refused(asked, n, n + " takes part in a rolling update",
+                         "recompute before fusing");
   std::optional<std::vector<std::string>> dims;
   if (params.contains("dims")) {
     dims = names_in(params.at("dims"));
@@ -196,19 +208,39 @@ TransformInfo info_recompute() {
   t.name = "recompute";
   t.summary = "Execute a producer again inside one consumer.";
   t.doc =
-      "A pointwise producer is inlined into the consumer's expression; its reads are composed with the consumer's "
-      "access. A reduction is copied: the copy writes a private temporary that has the consumer's other dimensions "
-      "(or those in dims) appended, and runs in the outermost sequence above the consumer where that is legal (or "
-      "in sequence at). The producer is dropped when nothing else reads it. Refused where an operand is overwritten "
-      "in between, where the consumer indexes the producer by data, and inside rolling updates. Work grows by the "
-      "extent of the appended dimensions; traffic of the intermediate tensor goes away or becomes private.";
+      "A pointwise producer is inlined into the consumer's expression; its reads are composed with "
+      "the consumer's "
+      "access. A reduction is copied: the copy writes a private temporary that has the consumer's "
+      "other dimensions "
+      "(or those in dims) appended, and runs in the outermost sequence above the consumer where "
+      "that is legal (or "
+      "in sequence at). The producer is dropped when nothing else reads it. Refused where an "
+      "operand is overwritten "
+      "in between, where the consumer indexes the producer by data, and inside rolling updates. "
+      "Work grows by the "
+      "extent of the appended dimensions; traffic of the intermediate tensor goes away or becomes "
+      "private.";
   t.before =
-      "sequence\n  filter S_P[i, j]: P[i,j] = exp(S[i,j] - m[i])\n    band [i, j]\n  filter S_l[i, j]: l[i] += P[i,j]\n    band [i, j]";
+      "sequence\n  filter S_P[i, j]: P[i,j] = exp(S[i,j] - m[i])\n    band [i, j]\n  filter S_l[i, "
+      "j]: l[i] += P[i,j]\n    band [i, j]";
   t.after = "sequence\n  filter S_l[i, j]: l[i] += exp(S[i,j] - m[i])\n    band [i, j]";
   t.params = {{"stmt", ParamKind::Name, "the producer", 0, 0, {}, false},
               {"into", ParamKind::Name, "the consumer", 0, 0, {}, false},
-              {"dims", ParamKind::NameList, "dimensions of the consumer that the copy gets; default: all that do not choose the element read", 0, 0, {}, true},
-              {"at", ParamKind::Node, "sequence in which the copy runs; default: the outermost legal one", 0, 0, {}, true}};
+              {"dims",
+               ParamKind::NameList,
+               "dimensions of the consumer that the copy gets; default: all that do not choose the "
+               "element read",
+               0,
+               0,
+               {},
+               true},
+              {"at",
+               ParamKind::Node,
+               "sequence in which the copy runs; default: the outermost legal one",
+               0,
+               0,
+               {},
+               true}};
   t.apply = recompute;
   return t;
 }

@@ -11,7 +11,8 @@ namespace nautilus::poly {
 namespace {
 
 // Replaces operand numbers of an expression.
-Expr renumbered(const Expr& e, const std::map<int, Expr>& reads, const std::map<int, int>& indices) {
+Expr renumbered(const Expr& e, const std::map<int, Expr>& reads,
+                const std::map<int, int>& indices) {
   if (!e) return e;
   return substitute(e, [&](const Expr& x) -> std::optional<Expr> {
     if (x->op == Op::Read && reads.count(x->index)) return reads.at(x->index);
@@ -49,14 +50,15 @@ class Recompute {
     if (!assigned_once(tensor_.name)) return refuse(tensor_.name + " is written more than once");
     for (const Access& a : producer_.reads)
       if (!assigned_once(a.tensor))
-        return refuse(a.tensor + ", which it reads, is overwritten: a later reader would see other values");
+        return refuse(a.tensor +
+                      ", which it reads, is overwritten: a later reader would see other values");
     return std::nullopt;
   }
 
   Expected<Recomputed> inlined() {
     if (producer_.guard && !guarded_alike())
-      return refuse("where its condition is false " + tensor_.name + " keeps another value, and " + into_.name +
-                    " does not run under the same condition");
+      return refuse("where its condition is false " + tensor_.name + " keeps another value, and " +
+                    into_.name + " does not run under the same condition");
     Statement c = into_;
     c.reads.clear();
     std::map<int, Expr> reads;  // old read -> what stands for it
@@ -72,7 +74,10 @@ class Recompute {
     auto leaf = [&](int old) {
       Type t = p_.tensor(into_.reads[static_cast<size_t>(old)].tensor)->type;
       for (const Expr& e : {into_.expr, into_.guard})
-        if (e) visit(e, [&](const Expr& x) { if (x->op == Op::Read && x->index == old) t = x->type; });
+        if (e)
+          visit(e, [&](const Expr& x) {
+            if (x->op == Op::Read && x->index == old) t = x->type;
+          });
       return t;
     };
     for (const auto& [old, now] : kept) reads.emplace(old, Expr::read(now, leaf(old)));
@@ -94,8 +99,10 @@ class Recompute {
     const isl::map pick = picked(*extra);  // { into[..] -> [x..] }
 
     // { producer[r] -> into[c] } over every read of the tensor, and with x in the source.
-    isl::map uses = restricted(p_, producer_, producer_.write)
-                        .apply_range(restricted(p_, into_, into_.reads[static_cast<size_t>(reads_of(into_)[0])]).reverse());
+    isl::map uses =
+        restricted(p_, producer_, producer_.write)
+            .apply_range(restricted(p_, into_, into_.reads[static_cast<size_t>(reads_of(into_)[0])])
+                             .reverse());
     Statement c = into_;
     for (int k : reads_of(into_)) {
       Access& a = c.reads[static_cast<size_t>(k)];
@@ -105,14 +112,16 @@ class Recompute {
       a.tensor = t_name;
     }
     // { [r, x] -> c }: flattened domain of the copy.
-    const isl::map paired = uses.reverse().range_product(pick).flatten_range().set_range_tuple(s_name).reverse();
+    const isl::map paired =
+        uses.reverse().range_product(pick).flatten_range().set_range_tuple(s_name).reverse();
     Statement copy = producer_;
     copy.name = s_name;
     std::vector<std::string> dims = dim_names(producer_.domain);
     const std::vector<std::string> into_dims = dim_names(into_.domain);
     for (unsigned d : *extra) {
       std::string name = into_dims[d];
-      while (std::count(dims.begin(), dims.end(), name) || std::count(p_.params.begin(), p_.params.end(), name))
+      while (std::count(dims.begin(), dims.end(), name) ||
+             std::count(p_.params.begin(), p_.params.end(), name))
         name += "_x";
       dims.push_back(name);
     }
@@ -151,13 +160,15 @@ class Recompute {
     return from.empty() || (from.size() == 1 && (from[0]->reduction || !overwrites(p_, *from[0])));
   }
 
-  // Whether the consumer runs only where the producer's guard holds for every instance that it reads from.
+  // Whether the consumer runs only where the producer's guard holds for every instance that it
+  // reads from.
   bool guarded_alike() const {
     if (!into_.guard) return false;
     for (int k : reads_of(into_)) {
-      const isl::map instance = into_.reads[static_cast<size_t>(k)].map
-                                    .apply_range(restricted(p_, producer_, producer_.write).reverse())
-                                    .intersect_domain(into_.domain);
+      const isl::map instance =
+          into_.reads[static_cast<size_t>(k)]
+              .map.apply_range(restricted(p_, producer_, producer_.write).reverse())
+              .intersect_domain(into_.domain);
       std::map<int, Expr> reads;
       for (const auto& [old, type] : types_in(producer_.guard)) {
         const Access& a = producer_.reads[static_cast<size_t>(old)];
@@ -165,7 +176,8 @@ class Recompute {
         const isl::map wanted = instance.apply_range(a.map);
         for (size_t m = 0; m < into_.reads.size() && !reads.count(old); ++m) {
           const Access& have = into_.reads[m];
-          if (have.tensor == a.tensor && have.gathers.empty() && have.map.intersect_domain(into_.domain).is_equal(wanted))
+          if (have.tensor == a.tensor && have.gathers.empty() &&
+              have.map.intersect_domain(into_.domain).is_equal(wanted))
             reads.emplace(old, Expr::read(static_cast<int>(m), type));
         }
         if (!reads.count(old)) return false;
@@ -179,20 +191,25 @@ class Recompute {
       }
       for (int i : indices_in(producer_.guard))
         if (!indices.count(i)) return false;
-      if (to_string(renumbered(producer_.guard, reads, indices)) != to_string(into_.guard)) return false;
+      if (to_string(renumbered(producer_.guard, reads, indices)) != to_string(into_.guard))
+        return false;
     }
     return true;
   }
 
   static std::map<int, Type> types_in(const Expr& e) {
     std::map<int, Type> out;
-    visit(e, [&](const Expr& x) { if (x->op == Op::Read) out.emplace(x->index, x->type); });
+    visit(e, [&](const Expr& x) {
+      if (x->op == Op::Read) out.emplace(x->index, x->type);
+    });
     return out;
   }
 
   static std::set<int> indices_in(const Expr& e) {
     std::set<int> out;
-    visit(e, [&](const Expr& x) { if (x->op == Op::Index) out.insert(x->index); });
+    visit(e, [&](const Expr& x) {
+      if (x->op == Op::Index) out.insert(x->index);
+    });
     return out;
   }
 
@@ -208,9 +225,13 @@ class Recompute {
     std::vector<int> number;
     std::map<int, Type> types;
     for (const Expr& e : {producer_.expr, producer_.guard})
-      if (e) visit(e, [&](const Expr& x) { if (x->op == Op::Read) types[x->index] = x->type; });
+      if (e)
+        visit(e, [&](const Expr& x) {
+          if (x->op == Op::Read) types[x->index] = x->type;
+        });
     std::vector<Access> added;
-    for (const Access& a : producer_.reads) added.push_back({a.tensor, simplify(instance.apply_range(a.map)), a.gathers});
+    for (const Access& a : producer_.reads)
+      added.push_back({a.tensor, simplify(instance.apply_range(a.map)), a.gathers});
     number.assign(added.size(), -1);
     // Index reads first, so that equal gathered reads are seen to be equal.
     const std::function<void(size_t)> place = [&](size_t k) {
@@ -225,14 +246,16 @@ class Recompute {
       c.reads.push_back(added[k]);
     };
     for (size_t k = 0; k < added.size(); ++k) place(k);
-    for (const auto& [k, type] : types) reads.emplace(k, Expr::read(number.at(static_cast<size_t>(k)), type));
+    for (const auto& [k, type] : types)
+      reads.emplace(k, Expr::read(number.at(static_cast<size_t>(k)), type));
     if (!producer_.indices.empty()) {
       const isl::pw_multi_aff f = align_params(instance, p_.params).as_pw_multi_aff();
       if (f.n_piece() != 1)
         return refuse("its index values are different affine functions on parts of " + into_.name);
       for (size_t k = 0; k < producer_.indices.size(); ++k) {
         indices[static_cast<int>(k)] = static_cast<int>(c.indices.size());
-        c.indices.push_back(align_params(producer_.indices[k], p_.params).pullback(f.as_multi_aff()));
+        c.indices.push_back(
+            align_params(producer_.indices[k], p_.params).pullback(f.as_multi_aff()));
       }
     }
     Expr value = renumbered(producer_.expr, reads, indices);
@@ -240,7 +263,8 @@ class Recompute {
   }
 
   // Dims of the consumer that the elements it reads do not depend on (or those asked for).
-  Expected<std::vector<unsigned>> extra_dims(const std::optional<std::vector<std::string>>& names) const {
+  Expected<std::vector<unsigned>> extra_dims(
+      const std::optional<std::vector<std::string>>& names) const {
     const std::vector<std::string> dims = dim_names(into_.domain);
     std::vector<unsigned> out;
     if (names) {
@@ -290,16 +314,21 @@ class Recompute {
     const isl::map tail = project_out_out(all, 0, n);
     for (Access& a : copy.reads) a.map = back.apply_range(a.map);
     for (isl::aff& a : copy.indices)
-      a = align_params(a, p_.params).pullback(align_params(back, p_.params).as_pw_multi_aff().as_multi_aff());
+      a = align_params(a, p_.params)
+              .pullback(align_params(back, p_.params).as_pw_multi_aff().as_multi_aff());
     copy.write.tensor = tensor;
-    copy.write.map = back.apply_range(producer_.write.map).range_product(tail).flatten_range().set_range_tuple(tensor);
+    copy.write.map = back.apply_range(producer_.write.map)
+                         .range_product(tail)
+                         .flatten_range()
+                         .set_range_tuple(tensor);
   }
 
   static isl::map unnamed_identity(const isl::space& space) {
     return space.identity_multi_aff_on_domain().reset_range_tuple_id().as_map();
   }
 
-  // Extent of a consumer's dim: that of a tensor which it indexes directly, else its largest value plus one.
+  // Extent of a consumer's dim: that of a tensor which it indexes directly, else its largest value
+  // plus one.
   Expected<isl::pw_aff> extent_of(unsigned d) const {
     const isl::aff x = into_.domain.space().identity_multi_aff_on_domain().at(static_cast<int>(d));
     const isl::map wanted = x.as_map().intersect_domain(into_.domain);
@@ -309,11 +338,13 @@ class Recompute {
       if (!a->gathers.empty()) continue;
       const isl::pw_multi_aff f = a->map.intersect_domain(into_.domain).as_pw_multi_aff();
       for (unsigned k = 0; k < f.size(); ++k)
-        if (f.at(static_cast<int>(k)).as_map().is_equal(wanted)) return p_.tensor(a->tensor)->extents[k];
+        if (f.at(static_cast<int>(k)).as_map().is_equal(wanted))
+          return p_.tensor(a->tensor)->extents[k];
     }
     const isl::set domain = into_.domain.intersect_params(p_.param_context);
     if (const auto low = dim_min(domain, d); !domain.is_empty() && (!low || *low < 0))
-      return refuse("dimension " + dim_names(into_.domain)[d] + " of " + into_.name + " takes negative values");
+      return refuse("dimension " + dim_names(into_.domain)[d] + " of " + into_.name +
+                    " takes negative values");
     const isl::pw_aff top = domain.max_multi_pw_aff().at(static_cast<int>(d)).add_constant(1);
     const isl::set params = p_.param_context;
     const isl::pw_aff zero = top.domain().complement().intersect(params).pw_aff_on_domain(0);
@@ -322,19 +353,23 @@ class Recompute {
 
   std::string fresh(std::string name) const {
     auto used = [&](const std::string& n) {
-      return p_.tensor(n) || p_.statement(n) || std::count(p_.params.begin(), p_.params.end(), n) > 0;
+      return p_.tensor(n) || p_.statement(n) ||
+             std::count(p_.params.begin(), p_.params.end(), n) > 0;
     };
     const std::string base = name;
     for (int k = 2; used(name); ++k) name = base + "_" + std::to_string(k);
     return name;
   }
 
-  // Puts the changed consumer (and the copy, just before it) in place; drops the producer if nothing reads it.
-  Recomputed finished(const Statement& c, const std::optional<std::pair<Tensor, Statement>>& added, const isl::map& serves) {
+  // Puts the changed consumer (and the copy, just before it) in place; drops the producer if
+  // nothing reads it.
+  Recomputed finished(const Statement& c, const std::optional<std::pair<Tensor, Statement>>& added,
+                      const isl::map& serves) {
     Recomputed out{p_, added ? added->second.name : "", false, serves};
     out.removed = tensor_.kind == TensorKind::Temp;
     for (const Statement& s : p_.statements)
-      if (s.name != into_.name && s.name != producer_.name && !reads_of(s).empty()) out.removed = false;
+      if (s.name != into_.name && s.name != producer_.name && !reads_of(s).empty())
+        out.removed = false;
     const bool textual = naut::is_textual(p_);
     std::vector<Statement> statements;
     for (const Statement& s : p_.statements) {
@@ -347,7 +382,8 @@ class Recompute {
     }
     Program& p = out.program;
     p.statements = statements;
-    if (out.removed) std::erase_if(p.tensors, [&](const Tensor& t) { return t.name == tensor_.name; });
+    if (out.removed)
+      std::erase_if(p.tensors, [&](const Tensor& t) { return t.name == tensor_.name; });
     if (added) p.tensors.push_back(added->first);
     p.original = textual ? textual_order(p) : reordered(p, out.copy);
     return out;
@@ -361,7 +397,9 @@ class Recompute {
       if (s.name == copy) {
         const isl::map all = unnamed_identity(s.domain.space());
         const unsigned n = static_cast<unsigned>(producer_.n_dims());
-        m = project_out_out(all, n, n_out(all) - n).set_range_tuple(producer_.name).intersect_domain(s.domain);
+        m = project_out_out(all, n, n_out(all) - n)
+                .set_range_tuple(producer_.name)
+                .intersect_domain(s.domain);
       }
       to = to.unite(isl::union_map(m));
     }
@@ -371,7 +409,8 @@ class Recompute {
 
 }  // namespace
 
-Expected<Recomputed> recompute_in(const Program& p, const std::string& producer, const std::string& into,
+Expected<Recomputed> recompute_in(const Program& p, const std::string& producer,
+                                  const std::string& into,
                                   const std::optional<std::vector<std::string>>& extra) {
   const Statement* from = p.statement(producer);
   const Statement* to = p.statement(into);

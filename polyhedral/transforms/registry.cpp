@@ -24,8 +24,10 @@ namespace nautilus::poly {
 
 const std::vector<TransformInfo>& transforms() {
   static const std::vector<TransformInfo> all = {
-      info_tile(),  info_split(),   info_interchange(), info_fuse(),      info_distribute(), info_shift(),     info_skew(),
-      info_reverse(), info_sink(), info_recompute(), info_rolling_update(), info_split_k(), info_partition(), info_map(), info_set_scope(), info_unroll(),
+      info_tile(),       info_split(),     info_interchange(),    info_fuse(),
+      info_distribute(), info_shift(),     info_skew(),           info_reverse(),
+      info_sink(),       info_recompute(), info_rolling_update(), info_split_k(),
+      info_partition(),  info_map(),       info_set_scope(),      info_unroll(),
   };
   return all;
 }
@@ -38,25 +40,31 @@ const TransformInfo* transform(std::string_view name) {
 
 namespace {
 
-std::string range_text(const ParamInfo& p) { return std::to_string(p.min) + " to " + std::to_string(p.max); }
+std::string range_text(const ParamInfo& p) {
+  return std::to_string(p.min) + " to " + std::to_string(p.max);
+}
 
 // What is wrong with one value, if anything.
 std::optional<std::string> bad_value(const ParamInfo& p, const nlohmann::json& v) {
   auto integer = [&](const nlohmann::json& x) -> std::optional<std::string> {
     if (!x.is_number_integer()) return "must be an integer, not " + x.dump();
-    if (x.is_number_unsigned() && x.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) return "is too large: " + x.dump();
+    if (x.is_number_unsigned() && x.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+      return "is too large: " + x.dump();
     const int64_t n = x.get<int64_t>();
-    if ((p.min != 0 || p.max != 0) && (n < p.min || n > p.max)) return "must be " + range_text(p) + ", not " + x.dump();
+    if ((p.min != 0 || p.max != 0) && (n < p.min || n > p.max))
+      return "must be " + range_text(p) + ", not " + x.dump();
     return std::nullopt;
   };
   auto name = [](const nlohmann::json& x) { return x.is_string() || x.is_number_integer(); };
   switch (p.kind) {
     case ParamKind::Node: {
       if (auto bad = integer(v)) return bad;
-      if (v.get<int64_t>() < 0 || v.get<int64_t>() > INT32_MAX) return "is not a node id: " + v.dump();
+      if (v.get<int64_t>() < 0 || v.get<int64_t>() > INT32_MAX)
+        return "is not a node id: " + v.dump();
       return std::nullopt;
     }
-    case ParamKind::Integer: return integer(v);
+    case ParamKind::Integer:
+      return integer(v);
     case ParamKind::IntegerList:
       if (!v.is_array()) return "must be a list of integers, not " + v.dump();
       for (const auto& x : v)
@@ -72,7 +80,9 @@ std::optional<std::string> bad_value(const ParamInfo& p, const nlohmann::json& v
         if (!name(x)) return "must be a list of names, not " + v.dump();
       return std::nullopt;
     case ParamKind::Choice: {
-      if (v.is_string() && std::find(p.choices.begin(), p.choices.end(), v.get<std::string>()) != p.choices.end()) return std::nullopt;
+      if (v.is_string() &&
+          std::find(p.choices.begin(), p.choices.end(), v.get<std::string>()) != p.choices.end())
+        return std::nullopt;
       std::string all;
       for (const std::string& c : p.choices) all += (all.empty() ? "" : ", ") + c;
       return "must be one of " + all + ", not " + v.dump();
@@ -86,20 +96,26 @@ std::optional<std::string> bad_value(const ParamInfo& p, const nlohmann::json& v
 
 std::string names_of(const std::vector<ParamInfo>& params) {
   std::string out;
-  for (const ParamInfo& p : params) out += (out.empty() ? "" : ", ") + p.name + (p.optional ? " (optional)" : "");
+  for (const ParamInfo& p : params)
+    out += (out.empty() ? "" : ", ") + p.name + (p.optional ? " (optional)" : "");
   return out;
 }
 
 // Checks names, presence, types and ranges of parameters.
 std::optional<Refusal> bad_params(const TransformInfo& t, const nlohmann::json& params) {
   const std::string expected = "parameters: " + names_of(t.params);
-  if (!params.is_object()) return edit::refused(t.name, "", "parameters must be an object, not " + params.dump(), expected);
+  if (!params.is_object())
+    return edit::refused(t.name, "", "parameters must be an object, not " + params.dump(),
+                         expected);
   for (const auto& [key, value] : params.items())
-    if (std::none_of(t.params.begin(), t.params.end(), [&](const ParamInfo& p) { return p.name == key; }))
+    if (std::none_of(t.params.begin(), t.params.end(),
+                     [&](const ParamInfo& p) { return p.name == key; }))
       return edit::refused(t.name, "", "there is no parameter " + key, expected);
   for (const ParamInfo& p : t.params) {
     if (!params.contains(p.name)) {
-      if (!p.optional) return edit::refused(t.name, "", "parameter " + p.name + " is missing: " + p.help, expected);
+      if (!p.optional)
+        return edit::refused(t.name, "", "parameter " + p.name + " is missing: " + p.help,
+                             expected);
     } else if (auto bad = bad_value(p, params.at(p.name))) {
       return edit::refused(t.name, "", "parameter " + p.name + " " + *bad, p.help);
     }
@@ -110,20 +126,26 @@ std::optional<Refusal> bad_params(const TransformInfo& t, const nlohmann::json& 
 Refusal no_such(std::string_view name) {
   std::string all;
   for (const TransformInfo& t : transforms()) all += (all.empty() ? "" : ", ") + t.name;
-  return edit::refused("transform " + std::string(name), "", "there is no transform of that name", all);
+  return edit::refused("transform " + std::string(name), "", "there is no transform of that name",
+                       all);
 }
 
-void record(Schedule& s, const std::string& name, const nlohmann::json& params) { s.script.push_back({name, params.dump()}); }
+void record(Schedule& s, const std::string& name, const nlohmann::json& params) {
+  s.script.push_back({name, params.dump()});
+}
 
 Expected<nlohmann::json> parsed(const TransformStep& step) {
-  nlohmann::json params = nlohmann::json::parse(step.params.empty() ? "{}" : step.params, nullptr, false);
-  if (params.is_discarded()) return edit::refused(step.name, "", "its parameters are not JSON: " + step.params);
+  nlohmann::json params =
+      nlohmann::json::parse(step.params.empty() ? "{}" : step.params, nullptr, false);
+  if (params.is_discarded())
+    return edit::refused(step.name, "", "its parameters are not JSON: " + step.params);
   return params;
 }
 
 }  // namespace
 
-Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view name, const nlohmann::json& params) {
+Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view name,
+              const nlohmann::json& params) {
   const TransformInfo* t = transform(name);
   if (!t) return edit::malformed(no_such(name));
   if (auto bad = bad_params(*t, params)) return edit::malformed(std::move(*bad));
@@ -143,7 +165,8 @@ Outcome apply(const Schedule& s, const DependenceSet& deps, const TransformStep&
   return params ? apply(s, deps, step.name, *params) : edit::malformed(params.error());
 }
 
-Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name, const nlohmann::json& params) {
+Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name,
+                                   const nlohmann::json& params) {
   const TransformInfo* t = transform(name);
   if (!t) return no_such(name);
   if (auto bad = bad_params(*t, params)) return *bad;
@@ -152,7 +175,8 @@ Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name, con
     if (!deps) return deps.error();
     Outcome out = apply(s, *deps, name, params);
     if (out.schedule) return *out.schedule;
-    return out.refusal ? *out.refusal : edit::refused(t->name, "", out.verdict.why, out.verdict.suggest);
+    return out.refusal ? *out.refusal
+                       : edit::refused(t->name, "", out.verdict.why, out.verdict.suggest);
   }
   try {
     Expected<Schedule> out = t->edit(s, params);
@@ -178,7 +202,8 @@ Replay replay(ProgramPtr p, const std::vector<TransformStep>& script, bool check
       o = deps ? apply(s, *deps, step) : edit::malformed(deps.error());
     } else {
       Expected<nlohmann::json> params = parsed(step);
-      Expected<Schedule> next = params ? apply_unchecked(s, step.name, *params) : Expected<Schedule>(params.error());
+      Expected<Schedule> next =
+          params ? apply_unchecked(s, step.name, *params) : Expected<Schedule>(params.error());
       if (next) {
         o.schedule = *next;
         o.verdict.why = "not checked";

@@ -1,5 +1,6 @@
-// The registry of transforms: declared once, feeding the command line, the explorer's menu, the docs and
-// the fuzzer. A transform is a free function on values; adding one is one header + source + test + doc entry.
+// The registry of transforms: declared once, feeding the command line, the explorer's menu, the
+// docs and the fuzzer. A transform is a free function on values; adding one is one header + source
+// + test + doc entry.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,8 @@ struct ParamInfo {
   std::string name;
   ParamKind kind;
   std::string help;
-  int64_t min = 0, max = 0;             // Integer(List)
-  std::vector<std::string> choices;     // Choice
+  int64_t min = 0, max = 0;          // Integer(List)
+  std::vector<std::string> choices;  // Choice
   bool optional = false;
 };
 
@@ -30,14 +31,15 @@ struct Outcome {
 };
 
 struct TransformInfo {
-  std::string name;       // "tile"
-  std::string summary;    // one line
-  std::string doc;        // a paragraph: what it does to the tree and when it is legal
+  std::string name;           // "tile"
+  std::string summary;        // one line
+  std::string doc;            // a paragraph: what it does to the tree and when it is legal
   std::string before, after;  // a small example, tree text
   std::vector<ParamInfo> params;
   std::function<Outcome(const Schedule&, const DependenceSet&, const nlohmann::json& params)> apply;
-  // The edit alone, without a verdict: what apply_unchecked runs. Empty: apply_unchecked runs `apply` with the
-  // program's dependences. Neither records the step in the script: the registry does.
+  // The edit alone, without a verdict: what apply_unchecked runs. Empty: apply_unchecked runs
+  // `apply` with the program's dependences. Neither records the step in the script: the registry
+  // does.
   std::function<Expected<Schedule>(const Schedule&, const nlohmann::json& params)> edit;
 };
 
@@ -45,11 +47,15 @@ struct TransformInfo {
 const std::vector<TransformInfo>& transforms();
 const TransformInfo* transform(std::string_view name);
 
-// Applies one step by name: checks parameters against ParamInfo first, then applies, then records the step.
+// Applies one step by name: checks parameters against ParamInfo first, then applies, then records
+// the step.
 Outcome apply(const Schedule& s, const DependenceSet& deps, const TransformStep& step);
-Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view name, const nlohmann::json& params);
-// Without the legality check (structure caches): only for replaying a script whose structure was verified.
-Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name, const nlohmann::json& params);
+Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view name,
+              const nlohmann::json& params);
+// Without the legality check (structure caches): only for replaying a script whose structure was
+// verified.
+Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name,
+                                   const nlohmann::json& params);
 // Replays a script from the initial schedule; stops at the first refusal, returning its index.
 struct Replay {
   std::vector<Outcome> outcomes;  // one a step that was tried
@@ -57,6 +63,7 @@ struct Replay {
 };
 Replay replay(ProgramPtr p, const std::vector<TransformStep>& script, bool checked = true);
 
-// Registration: each transform's source defines `TransformInfo info_tile();` and registry.cpp lists it.
+// Registration: each transform's source defines `TransformInfo info_tile();` and registry.cpp lists
+// it.
 
 }  // namespace nautilus::poly

@@ -15,18 +15,23 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool in(const Names& v, const std::string& s) { return std::find(v.begin(), v.end(), s) != v.end(); }
+bool in(const Names& v, const std::string& s) {
+  return std::find(v.begin(), v.end(), s) != v.end();
+}
 void add(Names& v, const std::string& s) {
   if (!in(v, s)) v.push_back(s);
 }
 
 bool reads(const Statement& s, const std::string& tensor) {
-  return std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& a) { return a.tensor == tensor; });
+  return std::any_of(s.reads.begin(), s.reads.end(),
+                     [&](const Access& a) { return a.tensor == tensor; });
 }
 
 RepairPolicy policy_of(const nlohmann::json& params) {
   const std::string n = params.value("numerics", "reassociate");
-  return n == "strict" ? RepairPolicy::Strict : n == "fast" ? RepairPolicy::Fast : RepairPolicy::Reassociate;
+  return n == "strict" ? RepairPolicy::Strict
+         : n == "fast" ? RepairPolicy::Fast
+                       : RepairPolicy::Reassociate;
 }
 
 // What reads running values once the children are fused.
@@ -41,7 +46,8 @@ class RollingUpdate {
       : before_(s), deps_(deps), w_(s), params_(params) {}
 
   Outcome run() {
-    const Expected<const Node*> n = edit::node_param(w_, params_, "node", NodeKind::Sequence, "rolling_update");
+    const Expected<const Node*> n =
+        edit::node_param(w_, params_, "node", NodeKind::Sequence, "rolling_update");
     if (!n) return edit::malformed(n.error());
     sequence_ = (*n)->id;
     first_ = params_.at("first").get<size_t>();
@@ -65,7 +71,7 @@ class RollingUpdate {
  private:
   const Schedule& before_;
   const DependenceSet& deps_;
-  DependenceSet own_deps_;                 // of the changed program
+  DependenceSet own_deps_;  // of the changed program
   Schedule w_;
   const nlohmann::json& params_;
   NodeId sequence_ = 0, band_ = 0;
@@ -92,11 +98,13 @@ class RollingUpdate {
     return o;
   }
 
-  // --- pointwise children without the loop -----------------------------------------------------------
+  // --- pointwise children without the loop
+  // -----------------------------------------------------------
   bool fits(const Node& child) const {
     const Node& body = *child.children[0];
     if (body.kind != NodeKind::Band || body.members.size() < depth_) return false;
-    return std::none_of(body.members.begin(), body.members.begin() + static_cast<std::ptrdiff_t>(depth_),
+    return std::none_of(body.members.begin(),
+                        body.members.begin() + static_cast<std::ptrdiff_t>(depth_),
                         [](const BandMember& m) { return m.mapping == Mapping::Tile; });
   }
 
@@ -105,8 +113,9 @@ class RollingUpdate {
                        [&](const std::string& n) { return !program().statement(n)->reduction; });
   }
 
-  // Children between first and last that are pointwise and do not have the loop (a mean between two sums) are inlined
-  // into the children that read them and run behind the fused band, where sources have their final values.
+  // Children between first and last that are pointwise and do not have the loop (a mean between two
+  // sums) are inlined into the children that read them and run behind the fused band, where sources
+  // have their final values.
   std::optional<Refusal> clear_the_way() {
     Names moved;
     const Node* seq = find(w_, sequence_);
@@ -129,7 +138,8 @@ class RollingUpdate {
     Names consumers;
     for (size_t k = first_; k < std::min(last_ + 1, seq->children.size()); ++k)
       for (const std::string& s : seq->children[k]->statements)
-        if (!in(moved, s) && program().statement(name) && reads(*program().statement(s), program().statement(name)->write.tensor))
+        if (!in(moved, s) && program().statement(name) &&
+            reads(*program().statement(s), program().statement(name)->write.tensor))
           add(consumers, s);
     for (const std::string& into : consumers) {
       const Expected<Recomputed> r = recompute_in(program(), name, into);
@@ -149,7 +159,8 @@ class RollingUpdate {
     w_.scopes.erase(tensor);
   }
 
-  // Children of the range that are in the way go behind it, in order; last_ shrinks by those and by dropped ones.
+  // Children of the range that are in the way go behind it, in order; last_ shrinks by those and by
+  // dropped ones.
   void reorder(const std::vector<NodeId>& ids) {
     const Node* seq = find(w_, sequence_);
     if (!seq) return;  // the caller's fuse_children says so
@@ -167,7 +178,8 @@ class RollingUpdate {
     }
     last_ = first_ + stay.size() - 1;
     std::vector<NodePtr> all = head;
-    for (const auto* part : {&stay, &behind, &tail}) all.insert(all.end(), part->begin(), part->end());
+    for (const auto* part : {&stay, &behind, &tail})
+      all.insert(all.end(), part->begin(), part->end());
     w_ = replace(w_, sequence_, with_children(*seq, std::move(all)));
   }
 
@@ -180,7 +192,8 @@ class RollingUpdate {
     return &own_deps_;
   }
 
-  // --- what plain fusion breaks -----------------------------------------------------------------------
+  // --- what plain fusion breaks
+  // -----------------------------------------------------------------------
   std::optional<Outcome> find_readers() {
     const Expected<const DependenceSet*> deps = current_deps();
     if (!deps) return unknown(deps.error());
@@ -192,12 +205,14 @@ class RollingUpdate {
       if (!witness_) witness_ = make_witness(program(), v);
       const Statement* source = program().statement(d.source);
       const auto path = path_to(w_, v.node);
-      const bool inside = std::any_of(path.begin(), path.end(), [&](const Node* n) { return n->id == band_; });
-      if (d.kind != DepKind::Flow || v.unordered || v.member.empty() || !inside || !source || !source->reduction ||
-          d.source == d.sink) {
+      const bool inside =
+          std::any_of(path.begin(), path.end(), [&](const Node* n) { return n->id == band_; });
+      if (d.kind != DepKind::Flow || v.unordered || v.member.empty() || !inside || !source ||
+          !source->reduction || d.source == d.sink) {
         witness_ = make_witness(program(), v);
         return illegal((witness_ ? witness_->text : d.source + " must precede " + d.sink) +
-                           "; this is not the final value of a reduction read too early, so no correction pays for it",
+                           "; this is not the final value of a reduction read too early, so no "
+                           "correction pays for it",
                        "fuse fewer children, or another loop");
       }
       add(readers_[d.sink].sources, d.source);
@@ -223,8 +238,9 @@ class RollingUpdate {
     for (const auto& [name, r] : readers_) add(running_, name);
   }
 
-  // --- private accumulators, repairs --------------------------------------------------------------------
-  // Sources and targets that are outputs get a temporary, so that running values are not seen.
+  // --- private accumulators, repairs
+  // -------------------------------------------------------------------- Sources and targets that
+  // are outputs get a temporary, so that running values are not seen.
   std::optional<Outcome> make_private() {
     Names accumulators;
     for (const auto& [name, r] : readers_) {
@@ -275,7 +291,8 @@ class RollingUpdate {
       q.policy = policy_of(params_);
       Expected<RepairResult> made = derive_repair(q);
       if (!made) {
-        std::string why = (witness_ ? witness_->text + "; " : "") + made.error().asked + ": " + made.error().why;
+        std::string why =
+            (witness_ ? witness_->text + "; " : "") + made.error().asked + ": " + made.error().why;
         return illegal(std::move(why), made.error().suggest);
       }
       accept(*made);
@@ -288,9 +305,11 @@ class RollingUpdate {
     for (size_t k = 0; k < w_.repairs.size(); ++k) {
       const Repair& old = w_.repairs[k];
       if (old.targets.empty() || old.targets[0] != target) continue;
-      if (old.band != band_) return illegal(target + " is already repaired at band " + std::to_string(old.band), "");
+      if (old.band != band_)
+        return illegal(target + " is already repaired at band " + std::to_string(old.band), "");
       if (old.targets.size() > 1)
-        return illegal(target + " already has a family of accumulators for other sources", "fuse all of them in one step");
+        return illegal(target + " already has a family of accumulators for other sources",
+                       "fuse all of them in one step");
       for (const std::string& s : old.sources) add(r.sources, s);
       for (const std::string& v : old.via) add(r.via, v), add(running_, v);
       w_.repairs.erase(w_.repairs.begin() + static_cast<std::ptrdiff_t>(k));
@@ -306,22 +325,25 @@ class RollingUpdate {
     return out;
   }
 
-  // New statements go into the tree next to the accumulator they belong to: a running count to its source.
+  // New statements go into the tree next to the accumulator they belong to: a running count to its
+  // source.
   void accept(const RepairResult& r) {
     if (!r.auxiliary.empty() || !r.replaced.empty()) w_.program = with_auxiliaries(program(), r);
     for (auto s = r.auxiliary.rbegin(); s != r.auxiliary.rend(); ++s) {
       std::string like = r.repair.targets[0];
       if (in(r.repair.sources, s->name))
         for (const std::string& q : r.repair.sources)
-          if (q != s->name && s->write.tensor.starts_with(program().statement(q)->write.tensor + "_n")) like = q;
+          if (q != s->name &&
+              s->write.tensor.starts_with(program().statement(q)->write.tensor + "_n"))
+            like = q;
       w_ = edit::add_beside(w_, *s, like);
     }
     w_.repairs.push_back(r.repair);
   }
 
-  // { element of the target -> band values at which it gets a term }, and at which a source's element that it
-  // reads is updated: no term may come before the first update, no update after the last term (the accumulator
-  // would stay relative to an older value).
+  // { element of the target -> band values at which it gets a term }, and at which a source's
+  // element that it reads is updated: no term may come before the first update, no update after the
+  // last term (the accumulator would stay relative to an older value).
   std::optional<Outcome> in_step(const Repair& r) const {
     const Statement& t = *program().statement(r.targets[0]);
     const isl::map terms = at_band(t);
@@ -335,18 +357,21 @@ class RollingUpdate {
         isl::map updates = element.apply_range(at_band(s)).intersect_domain(terms.domain());
         const isl::map late = updates.subtract(terms.apply_range(not_after(terms)));
         if (!late.intersect_params(program().param_context).is_empty())
-          return illegal(s.name + " is updated after the last term of " + t.name + ", which would stay relative to an older value",
+          return illegal(s.name + " is updated after the last term of " + t.name +
+                             ", which would stay relative to an older value",
                          "give both the same condition");
         const isl::map early = terms.subtract(updates.apply_range(not_after(terms).reverse()));
         if (!early.intersect_params(program().param_context).is_empty())
-          return illegal(t.name + " gets terms before " + s.name + " has a value", "give both the same condition");
+          return illegal(t.name + " gets terms before " + s.name + " has a value",
+                         "give both the same condition");
       }
     }
     return std::nullopt;
   }
 
   isl::map at_band(const Statement& s) const {
-    return s.write.map.intersect_domain(s.domain).reverse().apply_range(prefix(w_, band_, s.name, true).as_map().set_range_tuple("at"));
+    return s.write.map.intersect_domain(s.domain).reverse().apply_range(
+        prefix(w_, band_, s.name, true).as_map().set_range_tuple("at"));
   }
 
   // { at[x] -> at[y] : y is not after x }
@@ -382,7 +407,8 @@ class RollingUpdate {
 }  // namespace
 
 Outcome rolling_update(const Schedule& s, const DependenceSet& deps, const nlohmann::json& params) {
-  auto out = with_quota(s.program->context->get(), 4 * kDefaultQuota, [&] { return RollingUpdate(s, deps, params).run(); });
+  auto out = with_quota(s.program->context->get(), 4 * kDefaultQuota,
+                        [&] { return RollingUpdate(s, deps, params).run(); });
   if (out) return *out;
   Outcome o;
   o.verdict.why = out.error().why;
@@ -392,24 +418,57 @@ Outcome rolling_update(const Schedule& s, const DependenceSet& deps, const nlohm
 TransformInfo info_rolling_update() {
   TransformInfo t;
   t.name = "rolling_update";
-  t.summary = "fuse reductions with reductions they depend on; corrections pay for the running values they read";
+  t.summary =
+      "fuse reductions with reductions they depend on; corrections pay for the running values they "
+      "read";
   t.doc =
-      "The tree is edited as by fuse. A reduction that then reads the running value r of another reduction, directly or "
-      "through pointwise statements, keeps T <- h(T, r_old, r_new) (+) g(r_new, c). The correction h is derived by inversion and "
-      "by separation, which must agree, or from a closed family of accumulators (derivatives of g by r), which adds statements "
-      "beside the target. Several sources compose. Pointwise children without the loop (a mean between two sums) are inlined "
-      "into their readers and run behind the loop. Sources and targets that are outputs get a temporary accumulator and a copy "
-      "behind the loop. Refused when a violated dependence is no final value of a reduction, when r can be zero where it "
-      "divides, when a narrowing cast is in the way (numerics fast allows it), or when somebody else reads what is computed from "
-      "running values: recompute that for the target first. A search needs no knowledge of the operator: take any sequence, any "
+      "The tree is edited as by fuse. A reduction that then reads the running value r of another "
+      "reduction, directly or "
+      "through pointwise statements, keeps T <- h(T, r_old, r_new) (+) g(r_new, c). The correction "
+      "h is derived by inversion and "
+      "by separation, which must agree, or from a closed family of accumulators (derivatives of g "
+      "by r), which adds statements "
+      "beside the target. Several sources compose. Pointwise children without the loop (a mean "
+      "between two sums) are inlined "
+      "into their readers and run behind the loop. Sources and targets that are outputs get a "
+      "temporary accumulator and a copy "
+      "behind the loop. Refused when a violated dependence is no final value of a reduction, when "
+      "r can be zero where it "
+      "divides, when a narrowing cast is in the way (numerics fast allows it), or when somebody "
+      "else reads what is computed from "
+      "running values: recompute that for the target first. A search needs no knowledge of the "
+      "operator: take any sequence, any "
       "range of children that fuse offers, and the same depth.";
-  t.before = "1: sequence\n  2: filter S_m\n    3: band [i = i, j = j]\n  4: filter S_l\n    5: band [i_2 = i, j_2 = j]";
-  t.after = "1: sequence\n  7: filter S_m, S_l\n    3: band [i = i, j = j]   repair: l = l * exp(m - m')\n      8: sequence\n        2: filter S_m\n        4: filter S_l";
+  t.before =
+      "1: sequence\n  2: filter S_m\n    3: band [i = i, j = j]\n  4: filter S_l\n    5: band [i_2 "
+      "= i, j_2 = j]";
+  t.after =
+      "1: sequence\n  7: filter S_m, S_l\n    3: band [i = i, j = j]   repair: l = l * exp(m - "
+      "m')\n      8: sequence\n        2: filter S_m\n        4: filter S_l";
   t.params = {edit::node_info("the sequence"),
               {"first", ParamKind::Integer, "first child to fuse, from 0", 0, 100000, {}, false},
-              {"last", ParamKind::Integer, "last child to fuse; pointwise children in between need not have the loop", 0, 100000, {}, false},
-              {"depth", ParamKind::Integer, "how many members to share: all of the loop that carries the reductions, and those outside it", 1, 1000, {}, false},
-              {"numerics", ParamKind::Choice, "what rounding may change; default reassociate", 0, 0, {"strict", "reassociate", "fast"}, true}};
+              {"last",
+               ParamKind::Integer,
+               "last child to fuse; pointwise children in between need not have the loop",
+               0,
+               100000,
+               {},
+               false},
+              {"depth",
+               ParamKind::Integer,
+               "how many members to share: all of the loop that carries the reductions, and those "
+               "outside it",
+               1,
+               1000,
+               {},
+               false},
+              {"numerics",
+               ParamKind::Choice,
+               "what rounding may change; default reassociate",
+               0,
+               0,
+               {"strict", "reassociate", "fast"},
+               true}};
   t.apply = rolling_update;
   return t;
 }

@@ -5,8 +5,9 @@
 
 namespace nautilus::poly {
 
-// {node, first, last, depth, numerics?}: fuse_children, then a repair for every reduction that would read running
-// values (legality-and-repair.md, Rolling update). The program changes where a repair needs further accumulators.
+// {node, first, last, depth, numerics?}: fuse_children, then a repair for every reduction that
+// would read running values (legality-and-repair.md, Rolling update). The program changes where a
+// repair needs further accumulators.
 Outcome rolling_update(const Schedule& s, const DependenceSet& deps, const nlohmann::json& params);
 TransformInfo info_rolling_update();
 

@@ -18,7 +18,8 @@ struct Use {
   std::vector<const Node*> path;  // root .. leaf
 };
 
-void leaves_of(const Node& n, const std::string& stmt, std::vector<const Node*> path, std::vector<std::vector<const Node*>>& out) {
+void leaves_of(const Node& n, const std::string& stmt, std::vector<const Node*> path,
+               std::vector<std::vector<const Node*>>& out) {
   if (n.kind == NodeKind::Filter && !n.parts.count(stmt)) return;
   path.push_back(&n);
   if (n.children.empty()) out.push_back(path);
@@ -71,7 +72,10 @@ bool disjoint(const std::set<size_t>& a, const std::set<size_t>& b) {
 // Nodes that all uses share, root first.
 size_t common_depth(const std::vector<Use>& uses) {
   size_t depth = 0;
-  while (std::all_of(uses.begin(), uses.end(), [&](const Use& u) { return depth < u.path.size() && u.path[depth] == uses[0].path[depth]; })) ++depth;
+  while (std::all_of(uses.begin(), uses.end(), [&](const Use& u) {
+    return depth < u.path.size() && u.path[depth] == uses[0].path[depth];
+  }))
+    ++depth;
   return depth;
 }
 
@@ -80,18 +84,22 @@ isl::map element_to_loop(const Use& u, const isl::aff& f) {
   return u.access->map.intersect_domain(u.statement->domain).reverse().apply_range(f.as_map());
 }
 
-// A loop around all uses must run over the element itself, or over the reduced dims of its reduction: it then
-// carries the accumulator.
+// A loop around all uses must run over the element itself, or over the reduced dims of its
+// reduction: it then carries the accumulator.
 std::optional<std::string> common_loop_problem(const std::vector<Use>& uses, const BandMember& m) {
   isl::map all;
   for (const Use& u : uses) {
     const isl::aff& f = m.schedule.at(u.statement->name);
-    if (u.write && u.statement->reduction && disjoint(dims_in(f), dims_of_element(u)) && !f.is_cst()) return std::nullopt;
+    if (u.write && u.statement->reduction && disjoint(dims_in(f), dims_of_element(u)) &&
+        !f.is_cst())
+      return std::nullopt;
     isl::map one = element_to_loop(u, f);
     all = all.is_null() ? one : all.unite(one);
   }
   if (all.is_single_valued()) return std::nullopt;
-  return "loop " + m.name + " is around all accesses, but an element is used in several of its iterations and only a reduction's "
+  return "loop " + m.name +
+         " is around all accesses, but an element is used in several of its iterations and only a "
+         "reduction's "
          "accumulator may be carried";
 }
 
@@ -100,8 +108,10 @@ std::optional<std::string> own_loop_problem(const Use& u, const BandMember& m) {
   if (m.mapping == Mapping::Tile) return std::nullopt;
   const isl::aff& f = m.schedule.at(u.statement->name);
   if (disjoint(dims_in(f), dims_of_element(u))) return std::nullopt;
-  // A loop with one iteration for each iteration around it would also do, but then it is better removed.
-  return "loop " + m.name + " around " + u.statement->name + " selects the element, and the other accesses are outside it";
+  // A loop with one iteration for each iteration around it would also do, but then it is better
+  // removed.
+  return "loop " + m.name + " around " + u.statement->name +
+         " selects the element, and the other accesses are outside it";
 }
 
 std::optional<std::string> not_in_registers(const std::vector<Use>& uses) {
@@ -110,7 +120,8 @@ std::optional<std::string> not_in_registers(const std::vector<Use>& uses) {
   const size_t shared = common_depth(uses);
   for (size_t d = 0; d < shared; ++d)
     for (const BandMember& m : uses[0].path[d]->members)
-      if (auto why = m.mapping == Mapping::Tile ? std::nullopt : common_loop_problem(uses, m)) return why;
+      if (auto why = m.mapping == Mapping::Tile ? std::nullopt : common_loop_problem(uses, m))
+        return why;
   for (const Use& u : uses)
     for (size_t d = shared; d < u.path.size(); ++d)
       for (const BandMember& m : u.path[d]->members)
@@ -135,18 +146,25 @@ Expected<Schedule> set_scope(const Schedule& s, const std::string& tensor, Scope
     return out;
   }
   if (t->kind != TensorKind::Temp)
-    return edit::refused(what, "tensor " + tensor, std::string("it is an ") + (t->kind == TensorKind::Input ? "input" : "output") + ", which lives in memory",
+    return edit::refused(what, "tensor " + tensor,
+                         std::string("it is an ") +
+                             (t->kind == TensorKind::Input ? "input" : "output") +
+                             ", which lives in memory",
                          "only temporaries have a scope");
   const std::vector<Use> uses = uses_of(s, tensor);
   std::set<const Node*> kernels;
   std::string names;
   for (const Use& u : uses)
-    if (u.path.size() > 1 && kernels.insert(u.path[1]).second) names += (names.empty() ? "" : ", ") + std::to_string(u.path[1]->id);
+    if (u.path.size() > 1 && kernels.insert(u.path[1]).second)
+      names += (names.empty() ? "" : ", ") + std::to_string(u.path[1]->id);
   if (kernels.size() > 1)
-    return edit::refused(what, "tensor " + tensor, "it is used in several kernels (top-level nodes " + names + ")", "fuse them first, or leave it global");
+    return edit::refused(what, "tensor " + tensor,
+                         "it is used in several kernels (top-level nodes " + names + ")",
+                         "fuse them first, or leave it global");
   if (scope == Scope::Register && !uses.empty())
     if (auto why = not_in_registers(uses))
-      return edit::refused(what, "tensor " + tensor, *why, "fuse its accesses into common loops, and map the loops inside to tile");
+      return edit::refused(what, "tensor " + tensor, *why,
+                           "fuse its accesses into common loops, and map the loops inside to tile");
   out.scopes[tensor] = scope;
   return out;
 }
@@ -156,18 +174,30 @@ TransformInfo info_set_scope() {
   t.name = "set_scope";
   t.summary = "choose where a temporary lives: global, shared, register";
   t.doc =
-      "global: memory. shared: a scratch buffer of the block; all uses in one kernel. register: a tile value that never touches memory; "
-      "the loops around each access must determine which elements it holds: loops around all accesses run over the element, or over the "
-      "reduced dims of its reduction (an accumulator, carried), loops around one access do not touch the element. The order of execution "
+      "global: memory. shared: a scratch buffer of the block; all uses in one kernel. register: a "
+      "tile value that never touches memory; "
+      "the loops around each access must determine which elements it holds: loops around all "
+      "accesses run over the element, or over the "
+      "reduced dims of its reduction (an accumulator, carried), loops around one access do not "
+      "touch the element. The order of execution "
       "does not change.";
   t.before = "1: sequence ...";
   t.after = "1: sequence ...\nscope S: register";
   ParamInfo tensor{"tensor", ParamKind::Name, "a temporary", 0, 0, {}, false};
-  t.params = {tensor, {"scope", ParamKind::Choice, "where it lives", 0, 0, {"global", "shared", "register"}, false}};
-  return edit::with_edit(std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
-    const nlohmann::json& name = p.at("tensor");
-    return set_scope(s, name.is_string() ? name.get<std::string>() : name.dump(), *scope_from_name(p.at("scope").get<std::string>()));
-  });
+  t.params = {tensor,
+              {"scope",
+               ParamKind::Choice,
+               "where it lives",
+               0,
+               0,
+               {"global", "shared", "register"},
+               false}};
+  return edit::with_edit(
+      std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
+        const nlohmann::json& name = p.at("tensor");
+        return set_scope(s, name.is_string() ? name.get<std::string>() : name.dump(),
+                         *scope_from_name(p.at("scope").get<std::string>()));
+      });
 }
 
 }  // namespace nautilus::poly

@@ -5,7 +5,8 @@
 
 namespace nautilus::poly {
 
-// Refuses tensors whose scope is not free, and scopes that the loops around the accesses do not allow.
+// Refuses tensors whose scope is not free, and scopes that the loops around the accesses do not
+// allow.
 Expected<Schedule> set_scope(const Schedule& s, const std::string& tensor, Scope scope);
 
 TransformInfo info_set_scope();

@@ -10,7 +10,9 @@ namespace nautilus::poly {
 namespace {
 
 using Names = std::vector<std::string>;
-bool in(const Names& v, const std::string& s) { return std::find(v.begin(), v.end(), s) != v.end(); }
+bool in(const Names& v, const std::string& s) {
+  return std::find(v.begin(), v.end(), s) != v.end();
+}
 
 // A new statement as a child of the sequence: its filter over one band of its dims.
 NodePtr own_filter(Schedule& s, const Statement& st, Names& taken) {
@@ -36,21 +38,28 @@ bool same_statement(const Program& a, const Program& b, const std::string& name)
 }
 
 // Every changed statement must be alone in its child, so that its loops can be made anew.
-std::optional<Refusal> mixed_child(const Schedule& s, const Node& seq, const Program& now, const std::string& asked) {
+std::optional<Refusal> mixed_child(const Schedule& s, const Node& seq, const Program& now,
+                                   const std::string& asked) {
   for (const NodePtr& c : seq.children) {
-    const bool changed = std::any_of(c->statements.begin(), c->statements.end(), [&](const std::string& n) { return !same_statement(*s.program, now, n); });
+    const bool changed =
+        std::any_of(c->statements.begin(), c->statements.end(),
+                    [&](const std::string& n) { return !same_statement(*s.program, now, n); });
     if (changed && c->statements.size() > 1)
-      return edit::refused(asked, edit::describe(s, *c), "its loops are already shared by several statements", "split before fusing");
+      return edit::refused(asked, edit::describe(s, *c),
+                           "its loops are already shared by several statements",
+                           "split before fusing");
   }
   for (const Repair& r : s.repairs)
     for (const Names* names : {&r.targets, &r.sources, &r.via})
       for (const std::string& n : *names)
         if (!same_statement(*s.program, now, n))
-          return edit::refused(asked, n, n + " takes part in a rolling update", "split before fusing");
+          return edit::refused(asked, n, n + " takes part in a rolling update",
+                               "split before fusing");
   return std::nullopt;
 }
 
-// The sequence in the order of the new program: unchanged children as they are, new statements in bands of their own.
+// The sequence in the order of the new program: unchanged children as they are, new statements in
+// bands of their own.
 NodePtr rebuilt(Schedule& t, const Schedule& before, const Node& seq) {
   std::vector<NodePtr> children;
   Names taken;
@@ -80,28 +89,35 @@ Outcome judged(const Schedule& t, const SplitResult& r) {
   if (o.verdict.kind != VerdictKind::Legal && o.verdict.kind != VerdictKind::Repairable) return o;
   o.schedule = t;
   if (r.repairs.empty()) {
-    o.verdict.relaxations.push_back("the terms are folded in " + std::to_string(r.parts) + " parts of " + std::to_string(r.chunk) +
+    o.verdict.relaxations.push_back("the terms are folded in " + std::to_string(r.parts) +
+                                    " parts of " + std::to_string(r.chunk) +
                                     ": the operators are associative and commutative");
     return o;
   }
   o.verdict.kind = VerdictKind::Repairable;
   o.verdict.repairs = r.repairs;
   for (const Repair& x : r.repairs)
-    o.verdict.why += (o.verdict.why.empty() ? "" : "; ") + x.targets[0] + " is combined from parts after correcting each by " + to_string(x.corrections[0]);
+    o.verdict.why += (o.verdict.why.empty() ? "" : "; ") + x.targets[0] +
+                     " is combined from parts after correcting each by " +
+                     to_string(x.corrections[0]);
   return o;
 }
 
 }  // namespace
 
 Outcome split_k(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
-  const Expected<const Node*> n = edit::node_param(s, params, "node", NodeKind::Sequence, "split_k");
+  const Expected<const Node*> n =
+      edit::node_param(s, params, "node", NodeKind::Sequence, "split_k");
   if (!n) return edit::malformed(n.error());
   const Node& seq = **n;
-  const std::string axis = params.at("axis").is_string() ? params.at("axis").get<std::string>() : params.at("axis").dump();
+  const std::string axis = params.at("axis").is_string() ? params.at("axis").get<std::string>()
+                                                         : params.at("axis").dump();
   const std::string asked = "split_k over " + axis;
   if (&seq != s.root.get())
-    return edit::malformed(edit::refused(asked, edit::describe(s, seq), "parts run in kernels of their own, so the region is the root sequence",
-                                         "node " + std::to_string(s.root->id)));
+    return edit::malformed(
+        edit::refused(asked, edit::describe(s, seq),
+                      "parts run in kernels of their own, so the region is the root sequence",
+                      "node " + std::to_string(s.root->id)));
   const std::string numerics = params.value("numerics", "reassociate");
   SplitRequest q;
   q.program = s.program;
@@ -109,9 +125,13 @@ Outcome split_k(const Schedule& s, const DependenceSet&, const nlohmann::json& p
   q.axis = axis;
   q.parts = params.at("parts").get<int64_t>();
   q.multiple = params.value("multiple", int64_t{1});
-  q.policy = numerics == "strict" ? RepairPolicy::Strict : numerics == "fast" ? RepairPolicy::Fast : RepairPolicy::Reassociate;
+  q.policy = numerics == "strict" ? RepairPolicy::Strict
+             : numerics == "fast" ? RepairPolicy::Fast
+                                  : RepairPolicy::Reassociate;
   if (q.policy == RepairPolicy::Strict)
-    return edit::malformed(edit::refused(asked, "", "folding in parts changes the order of rounding, which strict numerics forbids", "numerics reassociate"));
+    return edit::malformed(edit::refused(
+        asked, "", "folding in parts changes the order of rounding, which strict numerics forbids",
+        "numerics reassociate"));
   auto out = with_quota(s.program->context->get(), 4 * kDefaultQuota, [&]() -> Outcome {
     Expected<SplitResult> r = split_reductions(q);
     if (!r) {
@@ -138,20 +158,54 @@ TransformInfo info_split_k() {
   t.name = "split_k";
   t.summary = "fold a reduced dimension in parts that can run in parallel, then combine the parts";
   t.doc =
-      "Every reduction T over the axis becomes S_<T>_part, which folds part p of the axis into T_part[p, ..] (a new leading "
-      "dimension), S_<T>_part_out, a copy that other kernels read, and S_<T>, which folds the parts. Where one such reduction needs "
-      "another's value r, its partial terms use the value of the same part, and each part is corrected by h(T_p, r_p, r) before it "
-      "is folded in; h is derived as for rolling_update, and an empty part contributes the identity. Pointwise statements in between "
-      "get a copy that reads partial values. The partial statements stay next to each other, so that fuse and rolling_update apply "
-      "to them with p as the first member; a producer without p is tiled by a part's extent to join. Sizes must be bound. The "
-      "operator need not be known: take the root sequence, any dimension that some reduction reduces, and any number of parts.";
+      "Every reduction T over the axis becomes S_<T>_part, which folds part p of the axis into "
+      "T_part[p, ..] (a new leading "
+      "dimension), S_<T>_part_out, a copy that other kernels read, and S_<T>, which folds the "
+      "parts. Where one such reduction needs "
+      "another's value r, its partial terms use the value of the same part, and each part is "
+      "corrected by h(T_p, r_p, r) before it "
+      "is folded in; h is derived as for rolling_update, and an empty part contributes the "
+      "identity. Pointwise statements in between "
+      "get a copy that reads partial values. The partial statements stay next to each other, so "
+      "that fuse and rolling_update apply "
+      "to them with p as the first member; a producer without p is tiled by a part's extent to "
+      "join. Sizes must be bound. The "
+      "operator need not be known: take the root sequence, any dimension that some reduction "
+      "reduces, and any number of parts.";
   t.before = "1: sequence\n  2: filter S_C\n    3: band [i = i, k = k]";
-  t.after = "1: sequence\n  4: filter S_C_part\n    5: band [p = p, i = i, k = k]\n  6: filter S_C_part_out\n    7: band [p_2 = p, i_2 = i]\n  8: filter S_C\n    9: band [i_3 = i, p_3 = p]";
+  t.after =
+      "1: sequence\n  4: filter S_C_part\n    5: band [p = p, i = i, k = k]\n  6: filter "
+      "S_C_part_out\n    7: band [p_2 = p, i_2 = i]\n  8: filter S_C\n    9: band [i_3 = i, p_3 = "
+      "p]";
   t.params = {edit::node_info("the root sequence"),
-              {"axis", ParamKind::Name, "name of the reduced dimension; all reductions over it are split alike", 0, 0, {}, false},
-              {"parts", ParamKind::Integer, "how many parts (fewer if a part's extent is rounded up)", 2, 65535, {}, false},
-              {"multiple", ParamKind::Integer, "a part's extent is a multiple of this (the tile size); default 1", 1, 1 << 20, {}, true},
-              {"numerics", ParamKind::Choice, "what rounding may change; default reassociate", 0, 0, {"strict", "reassociate", "fast"}, true}};
+              {"axis",
+               ParamKind::Name,
+               "name of the reduced dimension; all reductions over it are split alike",
+               0,
+               0,
+               {},
+               false},
+              {"parts",
+               ParamKind::Integer,
+               "how many parts (fewer if a part's extent is rounded up)",
+               2,
+               65535,
+               {},
+               false},
+              {"multiple",
+               ParamKind::Integer,
+               "a part's extent is a multiple of this (the tile size); default 1",
+               1,
+               1 << 20,
+               {},
+               true},
+              {"numerics",
+               ParamKind::Choice,
+               "what rounding may change; default reassociate",
+               0,
+               0,
+               {"strict", "reassociate", "fast"},
+               true}};
   t.apply = split_k;
   return t;
 }

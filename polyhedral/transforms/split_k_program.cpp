@@ -9,7 +9,9 @@ namespace nautilus::poly {
 namespace {
 
 using Names = std::vector<std::string>;
-bool in(const Names& v, const std::string& s) { return std::find(v.begin(), v.end(), s) != v.end(); }
+bool in(const Names& v, const std::string& s) {
+  return std::find(v.begin(), v.end(), s) != v.end();
+}
 void add(Names& v, const std::string& s) {
   if (!in(v, s)) v.push_back(s);
 }
@@ -17,11 +19,13 @@ void add(Names& v, const std::string& s) {
 std::optional<unsigned> dim_named(const Statement& s, const std::string& name) {
   const Names names = dim_names(s.domain);
   const auto at = std::find(names.begin(), names.end(), name);
-  return at == names.end() ? std::nullopt : std::optional<unsigned>(static_cast<unsigned>(at - names.begin()));
+  return at == names.end() ? std::nullopt
+                           : std::optional<unsigned>(static_cast<unsigned>(at - names.begin()));
 }
 
 bool reads(const Statement& s, const std::string& tensor) {
-  return std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& a) { return a.tensor == tensor; });
+  return std::any_of(s.reads.begin(), s.reads.end(),
+                     [&](const Access& a) { return a.tensor == tensor; });
 }
 
 // "x0, x1, ..": names for isl text.
@@ -46,23 +50,26 @@ class Splitter {
 
  private:
   const SplitRequest& r_;
-  Program p_;                               // grows auxiliary accumulators, then is rewritten
+  Program p_;  // grows auxiliary accumulators, then is rewritten
   SplitResult out_;
-  Names split_;                             // reductions, program order (with auxiliaries)
-  Names auxiliary_;                         // of these: no combination is needed
-  Names via_;                               // pointwise statements on the way between them
+  Names split_;      // reductions, program order (with auxiliaries)
+  Names auxiliary_;  // of these: no combination is needed
+  Names via_;        // pointwise statements on the way between them
   std::map<std::string, Names> sources_of_, via_of_;
   std::map<std::string, const Repair*> repair_of_;
   std::map<std::string, std::string> part_of_;  // tensor -> its partial version
   Program new_;
 
   Refusal refuse(std::string why, std::string suggest = "") const {
-    return {"split reductions over " + r_.axis + " into " + std::to_string(r_.parts) + " parts", "", std::move(why), std::move(suggest)};
+    return {"split reductions over " + r_.axis + " into " + std::to_string(r_.parts) + " parts", "",
+            std::move(why), std::move(suggest)};
   }
 
   bool over_axis(const Statement& s) const {
     const auto d = dim_named(s, r_.axis);
-    return s.reduction && d && std::find(s.reduction->dims.begin(), s.reduction->dims.end(), static_cast<int>(*d)) != s.reduction->dims.end();
+    return s.reduction && d &&
+           std::find(s.reduction->dims.begin(), s.reduction->dims.end(), static_cast<int>(*d)) !=
+               s.reduction->dims.end();
   }
 
   std::optional<Refusal> find_reductions() {
@@ -75,7 +82,9 @@ class Splitter {
       if (writers > 1) return refuse(s.write.tensor + " is written by more than one statement");
       split_.push_back(s.name);
     }
-    if (split_.empty()) return refuse("no reduction here runs over a dimension named " + r_.axis, "name a reduced dimension");
+    if (split_.empty())
+      return refuse("no reduction here runs over a dimension named " + r_.axis,
+                    "name a reduced dimension");
     return std::nullopt;
   }
 
@@ -88,7 +97,8 @@ class Splitter {
       if (d.is_empty()) continue;
       const unsigned k = *dim_named(s, r_.axis);
       const auto lo = dim_min(d, k), hi = dim_max(d, k);
-      if (!lo || !hi) return refuse("the extent of " + r_.axis + " is not bound", "bind the sizes first");
+      if (!lo || !hi)
+        return refuse("the extent of " + r_.axis + " is not bound", "bind the sizes first");
       if (*lo < 0) return refuse(r_.axis + " starts below zero");
       last = std::max(last, *hi);
     }
@@ -97,7 +107,9 @@ class Splitter {
     out_.chunk = (out_.chunk + r_.multiple - 1) / r_.multiple * r_.multiple;
     out_.parts = (size + out_.chunk - 1) / out_.chunk;
     if (out_.parts < 2)
-      return refuse("all " + std::to_string(size) + " values of " + r_.axis + " fit one part of " + std::to_string(out_.chunk), "more parts, or a smaller multiple");
+      return refuse("all " + std::to_string(size) + " values of " + r_.axis + " fit one part of " +
+                        std::to_string(out_.chunk),
+                    "more parts, or a smaller multiple");
     return std::nullopt;
   }
 
@@ -146,8 +158,10 @@ class Splitter {
       const Expected<RepairResult> made = derive_repair(q);
       if (!made) return refuse(made.error().asked + ": " + made.error().why, made.error().suggest);
       p_ = *with_auxiliaries(p_, *made);
-      for (const Statement& a : made->auxiliary) add(split_, a.name), add(auxiliary_, a.name), everyone.push_back(a.name);
-      for (const std::string& s : made->repair.sources) auxiliary_.erase(std::remove(auxiliary_.begin(), auxiliary_.end(), s), auxiliary_.end());
+      for (const Statement& a : made->auxiliary)
+        add(split_, a.name), add(auxiliary_, a.name), everyone.push_back(a.name);
+      for (const std::string& s : made->repair.sources)
+        auxiliary_.erase(std::remove(auxiliary_.begin(), auxiliary_.end(), s), auxiliary_.end());
       found.push_back(made->repair);
     }
     out_.repairs = std::move(found);
@@ -171,7 +185,8 @@ class Splitter {
   isl::map part_map(const Statement& s) const {  // { S[x..] -> [p] : the part of x's axis value }
     const unsigned n = n_dim(s.domain), k = *dim_named(s, r_.axis);
     const std::string c = std::to_string(out_.chunk), a = "x" + std::to_string(k);
-    return isl::map(p_.context->get(), "{ " + s.name + "[" + list("x", n) + "] -> [p] : " + c + "p <= " + a + " < " + c + "p + " + c + " }")
+    return isl::map(p_.context->get(), "{ " + s.name + "[" + list("x", n) + "] -> [p] : " + c +
+                                           "p <= " + a + " < " + c + "p + " + c + " }")
         .intersect_domain(s.domain);
   }
 
@@ -180,15 +195,19 @@ class Splitter {
     const Statement& t = *p_.statement(name);
     const auto term = algebra::inline_term(p_, t, sources_of_.at(name), via_of_.at(name));
     if (!term) return refuse(term.error().why, term.error().suggest);
-    const isl::map terms = t.write.map.intersect_domain(t.domain).reverse().apply_range(part_map(t));
+    const isl::map terms =
+        t.write.map.intersect_domain(t.domain).reverse().apply_range(part_map(t));
     for (const std::string& source : sources_of_.at(name)) {
       const Statement& s = *p_.statement(source);
       for (const algebra::Leaf& l : term->leaves) {
         if (l.name != s.write.tensor) continue;
         const isl::map element = t.write.map.reverse().apply_range(l.map);
-        const isl::map sourced = element.apply_range(s.write.map.intersect_domain(s.domain).reverse()).apply_range(part_map(s));
+        const isl::map sourced =
+            element.apply_range(s.write.map.intersect_domain(s.domain).reverse())
+                .apply_range(part_map(s));
         if (!terms.subtract(sourced).intersect_params(p_.param_context).is_empty())
-          return refuse("in some part " + t.name + " has terms where " + s.name + " has none", "give both the same condition");
+          return refuse("in some part " + t.name + " has terms where " + s.name + " has none",
+                        "give both the same condition");
       }
     }
     return std::nullopt;
@@ -199,7 +218,8 @@ class Splitter {
     return name;
   }
 
-  // { S_part[p, x..] -> S[x..] } over a domain with the part in front; statements without the axis run in every part.
+  // { S_part[p, x..] -> S[x..] } over a domain with the part in front; statements without the axis
+  // run in every part.
   Statement with_part(const Statement& s, const std::string& tensor, bool part_in_tensor) {
     Statement n = s;
     n.name = "S_" + tensor;
@@ -212,13 +232,19 @@ class Splitter {
     const auto axis = dim_named(s, r_.axis);
     const std::string c = std::to_string(out_.chunk), tuple = tuple_name(d);
     std::string where = "0 <= x0 < " + std::to_string(out_.parts);
-    if (axis) where += " and " + c + "x0 <= x" + std::to_string(*axis + 1) + " < " + c + "x0 + " + c;
+    if (axis)
+      where += " and " + c + "x0 <= x" + std::to_string(*axis + 1) + " < " + c + "x0 + " + c;
     d = d.intersect(isl::set(p_.context->get(), "{ " + tuple + "[" + xs + "] : " + where + " }"));
     n.domain = set_dim_names(set_tuple_name(d, n.name), names);
     const isl::multi_aff all = n.domain.space().identity_multi_aff_on_domain();
-    isl::multi_aff drop = isl::multi_aff(p_.context->get(), "{ " + n.name + "[" + xs + "] -> " + s.name + "[" + xs.substr(std::min(xs.size(), size_t{4})) + "] }");
-    const isl::map to_old = drop.as_map(), to_part = isl::map(p_.context->get(), "{ " + n.name + "[" + xs + "] -> [x0] }");
-    const auto lead = [&](const isl::map& m, const std::string& name) { return to_part.range_product(m).flatten_range().set_range_tuple(name); };
+    isl::multi_aff drop =
+        isl::multi_aff(p_.context->get(), "{ " + n.name + "[" + xs + "] -> " + s.name + "[" +
+                                              xs.substr(std::min(xs.size(), size_t{4})) + "] }");
+    const isl::map to_old = drop.as_map(),
+                   to_part = isl::map(p_.context->get(), "{ " + n.name + "[" + xs + "] -> [x0] }");
+    const auto lead = [&](const isl::map& m, const std::string& name) {
+      return to_part.range_product(m).flatten_range().set_range_tuple(name);
+    };
     const isl::map w = to_old.apply_range(s.write.map);
     n.write = {tensor, part_in_tensor ? lead(w, tensor) : w.set_range_tuple(tensor), {}};
     for (Access& a : n.reads) {
@@ -235,7 +261,8 @@ class Splitter {
     return n;
   }
 
-  // Partial tensors have the part in front, except pointwise ones over the axis, which it follows from.
+  // Partial tensors have the part in front, except pointwise ones over the axis, which it follows
+  // from.
   bool has_part_dim(const std::string& tensor) const {
     for (const std::string& v : via_) {
       const Statement& s = *p_.statement(v);
@@ -248,7 +275,10 @@ class Splitter {
     Tensor t = *p_.tensor(like);
     t.name = name;
     t.kind = TensorKind::Temp;
-    if (with_part) t.extents.insert(t.extents.begin(), isl::pw_aff(p_.context->get(), "{ [(" + std::to_string(out_.parts) + ")] }"));
+    if (with_part)
+      t.extents.insert(
+          t.extents.begin(),
+          isl::pw_aff(p_.context->get(), "{ [(" + std::to_string(out_.parts) + ")] }"));
     new_.tensors.push_back(std::move(t));
   }
 
@@ -259,7 +289,9 @@ class Splitter {
     n.name = "S_" + to;
     const isl::set e = insert_dims(p_.elements(*p_.tensor(s.write.tensor)), 0, 1);
     const std::string xs = list("x", n_dim(e));
-    n.domain = e.intersect(isl::set(p_.context->get(), "{ " + tuple_name(e) + "[" + xs + "] : 0 <= x0 < " + std::to_string(out_.parts) + " }"));
+    n.domain =
+        e.intersect(isl::set(p_.context->get(), "{ " + tuple_name(e) + "[" + xs + "] : 0 <= x0 < " +
+                                                    std::to_string(out_.parts) + " }"));
     n.domain = set_dim_names(set_tuple_name(n.domain, n.name), element_names(s, true));
     const isl::map id = n.domain.identity();
     n.write = {to, id.set_range_tuple(to), {}};
@@ -276,10 +308,17 @@ class Splitter {
     Names names;
     for (unsigned k = 0; k < rank; ++k) {
       names.push_back("e" + std::to_string(k));
-      const isl::map at = project_out_out(project_out_out(s.write.map, k + 1, rank - k - 1), 0, k).set_range_tuple("x").intersect_domain(s.domain);
+      const isl::map at = project_out_out(project_out_out(s.write.map, k + 1, rank - k - 1), 0, k)
+                              .set_range_tuple("x")
+                              .intersect_domain(s.domain);
       for (unsigned d = 0; d < loops.size(); ++d) {
-        const isl::map dim = s.domain.space().identity_multi_aff_on_domain().at(static_cast<int>(d)).as_map().set_range_tuple("x");
-        if (at.is_equal(dim.intersect_domain(s.domain)) && !in(names, loops[d])) names[k] = loops[d];
+        const isl::map dim = s.domain.space()
+                                 .identity_multi_aff_on_domain()
+                                 .at(static_cast<int>(d))
+                                 .as_map()
+                                 .set_range_tuple("x");
+        if (at.is_equal(dim.intersect_domain(s.domain)) && !in(names, loops[d]))
+          names[k] = loops[d];
       }
     }
     std::string p = "p";
@@ -294,12 +333,18 @@ class Splitter {
     const isl::set e = p_.elements(*p_.tensor(s.write.tensor));
     const unsigned rank = n_dim(e);
     const isl::set d = insert_dims(e, rank, 1);
-    const std::string xs = list("x", rank + 1), last = "x" + std::to_string(rank), ws = list("x", rank);
+    const std::string xs = list("x", rank + 1), last = "x" + std::to_string(rank),
+                      ws = list("x", rank);
     Names names = element_names(s, true);
     std::rotate(names.begin(), names.begin() + 1, names.end());
-    n.domain = d.intersect(isl::set(p_.context->get(), "{ " + tuple_name(d) + "[" + xs + "] : 0 <= " + last + " < " + std::to_string(out_.parts) + " }"));
+    n.domain = d.intersect(isl::set(p_.context->get(), "{ " + tuple_name(d) + "[" + xs +
+                                                           "] : 0 <= " + last + " < " +
+                                                           std::to_string(out_.parts) + " }"));
     n.domain = set_dim_names(set_tuple_name(n.domain, s.name), names);
-    const auto map = [&](const std::string& range) { return isl::map(p_.context->get(), "{ " + s.name + "[" + xs + "] -> " + range + " }").intersect_domain(n.domain); };
+    const auto map = [&](const std::string& range) {
+      return isl::map(p_.context->get(), "{ " + s.name + "[" + xs + "] -> " + range + " }")
+          .intersect_domain(n.domain);
+    };
     n.write = {s.write.tensor, map(s.write.tensor + "[" + ws + "]"), {}};
     n.reads.clear();
     n.indices.clear();
@@ -308,11 +353,13 @@ class Splitter {
     const Type type = p_.tensor(s.write.tensor)->type;
     const auto read = [&](const std::string& tensor, const isl::map& m) {
       n.reads.push_back({tensor, m.set_range_tuple(tensor), {}});
-      return Expr::read(static_cast<int>(n.reads.size()) - 1, p_.tensor(tensor) ? p_.tensor(tensor)->type : type);
+      return Expr::read(static_cast<int>(n.reads.size()) - 1,
+                        p_.tensor(tensor) ? p_.tensor(tensor)->type : type);
     };
     const std::string lead = ws.empty() ? last : last + ", " + ws;
     const auto read_out = [&](const std::string& tensor, const isl::map& m) {
-      n.reads.push_back({part_of_.at(tensor) + "_out", m.set_range_tuple(part_of_.at(tensor) + "_out"), {}});
+      n.reads.push_back(
+          {part_of_.at(tensor) + "_out", m.set_range_tuple(part_of_.at(tensor) + "_out"), {}});
       return Expr::read(static_cast<int>(n.reads.size()) - 1, p_.tensor(tensor)->type);
     };
     const auto repaired = repair_of_.find(s.name);
@@ -332,11 +379,15 @@ class Splitter {
       if (!in(r.source_tensors, l.name)) continue;
       // { element -> source's element }, extended affinely to elements without terms.
       const isl::map follow = s.write.map.intersect_domain(s.domain).reverse().apply_range(l.map);
-      const isl::pw_multi_aff f = follow.gist_domain(e.intersect_params(p_.param_context)).as_pw_multi_aff().coalesce();
-      if (f.n_piece() != 1) return refuse("the element of " + l.tensor + " that " + s.name + " reads is not one affine function");
+      const isl::pw_multi_aff f =
+          follow.gist_domain(e.intersect_params(p_.param_context)).as_pw_multi_aff().coalesce();
+      if (f.n_piece() != 1)
+        return refuse("the element of " + l.tensor + " that " + s.name +
+                      " reads is not one affine function");
       std::optional<isl::map> element;
       f.foreach_piece([&](isl::set, isl::multi_aff ma) { element = ma.as_map(); });
-      const isl::map at = map(s.write.tensor + "[" + ws + "]").apply_range(*element).intersect_domain(n.domain);
+      const isl::map at =
+          map(s.write.tensor + "[" + ws + "]").apply_range(*element).intersect_domain(n.domain);
       if (contains_var(h, l.name)) {
         const isl::map part = map("[" + last + "]");
         by.emplace(l.name, read_out(l.tensor, part.range_product(at).flatten_range()));
@@ -347,8 +398,8 @@ class Splitter {
     return n;
   }
 
-  // Partial statements in place, then the copies and combinations, then what reads combined values (earlier where a
-  // partial statement needs it).
+  // Partial statements in place, then the copies and combinations, then what reads combined values
+  // (earlier where a partial statement needs it).
   std::optional<Refusal> build() {
     new_ = p_;
     new_.statements.clear();
@@ -361,7 +412,9 @@ class Splitter {
         (waits(s) ? late_ : new_.statements).push_back(s);
         continue;
       }
-      if (std::any_of(late_.begin(), late_.end(), [&](const Statement& w) { return !part_of_.contains(w.write.tensor) && reads(s, w.write.tensor); }))
+      if (std::any_of(late_.begin(), late_.end(), [&](const Statement& w) {
+            return !part_of_.contains(w.write.tensor) && reads(s, w.write.tensor);
+          }))
         flush();
       const std::string part = part_of_.at(s.write.tensor);
       const bool with_p = has_part_dim(s.write.tensor);
@@ -396,7 +449,8 @@ class Splitter {
   // Whether a statement reads a combined value or what waits for one.
   bool waits(const Statement& s) const {
     const auto pending = [&](const std::vector<Statement>& v) {
-      return std::any_of(v.begin(), v.end(), [&](const Statement& w) { return reads(s, w.write.tensor); });
+      return std::any_of(v.begin(), v.end(),
+                         [&](const Statement& w) { return reads(s, w.write.tensor); });
     };
     return pending(combines_) || pending(late_);
   }

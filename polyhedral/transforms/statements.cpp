@@ -28,7 +28,8 @@ NodePtr widened(const Node& n, const isl::set& part, NodePtr child) {
   return make_filter(n.filter.unite(isl::union_set(part)), std::move(child), n.id);
 }
 
-std::vector<BandMember> members_with(const Node& band, const Statement& added, const std::string& like) {
+std::vector<BandMember> members_with(const Node& band, const Statement& added,
+                                     const std::string& like) {
   std::vector<BandMember> members = band.members;
   for (BandMember& m : members)
     if (auto at = m.schedule.find(like); at != m.schedule.end())
@@ -38,14 +39,18 @@ std::vector<BandMember> members_with(const Node& band, const Statement& added, c
 
 class Adder {
  public:
-  Adder(Schedule& s, const Statement& added, const std::string& like) : s_(s), added_(added), like_(like) {}
+  Adder(Schedule& s, const Statement& added, const std::string& like)
+      : s_(s), added_(added), like_(like) {}
 
   NodePtr run(const NodePtr& n) {
-    if (n->kind == NodeKind::Leaf || (n->kind == NodeKind::Filter && !n->parts.count(like_))) return n;
+    if (n->kind == NodeKind::Leaf || (n->kind == NodeKind::Filter && !n->parts.count(like_)))
+      return n;
     if (n->kind == NodeKind::Sequence) return sequence(*n);
     NodePtr child = run(n->children[0]);
-    if (n->kind == NodeKind::Filter) return widened(*n, set_tuple_name(n->parts.at(like_), added_.name), std::move(child));
-    if (n->kind == NodeKind::Band) return with_children(*with_members(*n, members_with(*n, added_, like_)), {std::move(child)});
+    if (n->kind == NodeKind::Filter)
+      return widened(*n, set_tuple_name(n->parts.at(like_), added_.name), std::move(child));
+    if (n->kind == NodeKind::Band)
+      return with_children(*with_members(*n, members_with(*n, added_, like_)), {std::move(child)});
     return with_children(*n, {std::move(child)});
   }
 
@@ -84,7 +89,8 @@ NodePtr with_renamed(const NodePtr& n, const std::string& from, const std::strin
       filter = filter.unite(isl::union_set(stmt == from ? set_tuple_name(part, to) : part));
     return make_filter(filter, children[0], n->id);
   }
-  if (n->kind != NodeKind::Band) return n->children.empty() ? n : with_children(*n, std::move(children));
+  if (n->kind != NodeKind::Band)
+    return n->children.empty() ? n : with_children(*n, std::move(children));
   std::vector<BandMember> members = n->members;
   for (BandMember& m : members) {
     auto at = m.schedule.find(from);
@@ -102,14 +108,15 @@ Schedule add_beside(const Schedule& s, const Statement& added, const std::string
   out.root = Adder(out, added, like).run(s.root);
   const Statement* l = out.program->statement(like);
   if (l)
-    if (auto scope = s.scopes.find(l->write.tensor); scope != s.scopes.end()) out.scopes[added.write.tensor] = scope->second;
+    if (auto scope = s.scopes.find(l->write.tensor); scope != s.scopes.end())
+      out.scopes[added.write.tensor] = scope->second;
   return out;
 }
 
 namespace {
 
-// The dims of `like` as functions of the dims of `added`, where `follows` equates the two (the dim of the same
-// name first); zero elsewhere. { added[..] -> like[..] }
+// The dims of `like` as functions of the dims of `added`, where `follows` equates the two (the dim
+// of the same name first); zero elsewhere. { added[..] -> like[..] }
 isl::multi_aff equated_dims(const Statement& added, const isl::set& like, const isl::map& follows) {
   const std::vector<std::string> from = dim_names(added.domain), to = dim_names(like);
   isl::aff_list dims(added.domain.ctx(), static_cast<int>(to.size()));
@@ -130,10 +137,11 @@ isl::multi_aff equated_dims(const Statement& added, const isl::set& like, const 
   return isl::multi_aff(follows.space(), dims);
 }
 
-// The function of one member at the instances that `added` follows, if it is one: in terms of equated dims where
-// that says the same, so that a dim of extent one stays a dim.
-std::optional<isl::aff> followed(const BandMember& m, const Statement& added, const std::string& like,
-                                 const isl::set& like_domain, const isl::map& follows, const isl::set& facts) {
+// The function of one member at the instances that `added` follows, if it is one: in terms of
+// equated dims where that says the same, so that a dim of extent one stays a dim.
+std::optional<isl::aff> followed(const BandMember& m, const Statement& added,
+                                 const std::string& like, const isl::set& like_domain,
+                                 const isl::map& follows, const isl::set& facts) {
   const auto f = m.schedule.find(like);
   if (f == m.schedule.end()) return std::nullopt;
   const isl::map value = follows.apply_range(f->second.as_map());
@@ -142,7 +150,8 @@ std::optional<isl::aff> followed(const BandMember& m, const Statement& added, co
     const isl::aff plain = f->second.pullback(equated_dims(added, like_domain, follows));
     if (value.is_subset(plain.as_map())) return plain;
   }
-  const isl::pw_multi_aff g = value.gist_domain(added.domain.intersect_params(facts)).as_pw_multi_aff().coalesce();
+  const isl::pw_multi_aff g =
+      value.gist_domain(added.domain.intersect_params(facts)).as_pw_multi_aff().coalesce();
   if (g.n_piece() != 1) return std::nullopt;
   std::optional<isl::aff> out;
   g.foreach_piece([&](isl::set, isl::multi_aff ma) { out = ma.at(0); });
@@ -156,7 +165,9 @@ NodePtr own_loops(Schedule& s, const Statement& added, const std::vector<isl::af
   std::vector<std::string> taken;
   for (unsigned k = 0; k < names.size(); ++k) {
     const isl::aff dim = dim_aff(added.domain, k);
-    if (std::any_of(fixed.begin(), fixed.end(), [&](const isl::aff& a) { return plain_equal(a, dim); })) continue;
+    if (std::any_of(fixed.begin(), fixed.end(),
+                    [&](const isl::aff& a) { return plain_equal(a, dim); }))
+      continue;
     BandMember m;
     m.name = unique_member_name(s, names[k], taken);
     m.axis = names[k];
@@ -171,12 +182,14 @@ NodePtr own_loops(Schedule& s, const Statement& added, const std::vector<isl::af
 
 }  // namespace
 
-Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId after, const std::string& like,
-                              const isl::map& follows) {
+Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId after,
+                              const std::string& like, const isl::map& follows) {
   const std::vector<const Node*> path = path_to(s, after);
-  if (path.empty()) return refused("add " + added.name, "", "there is no node " + std::to_string(after));
+  if (path.empty())
+    return refused("add " + added.name, "", "there is no node " + std::to_string(after));
   size_t at = path.size() - 1;  // the node to stay in front of the new filter
-  const bool in_sequence = at >= 2 && path[at - 1]->kind == NodeKind::Filter && path[at - 2]->kind == NodeKind::Sequence;
+  const bool in_sequence =
+      at >= 2 && path[at - 1]->kind == NodeKind::Filter && path[at - 2]->kind == NodeKind::Sequence;
   if (in_sequence) --at;
   Schedule out = s;
   const isl::set facts = s.program->param_context;
@@ -188,8 +201,10 @@ Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId 
     for (const BandMember& m : path[k]->members) {
       const auto f = followed(m, added, like, like_domain, follows, facts);
       if (!f)
-        return refused("add " + added.name + " behind " + describe(s, *path[at]), describe(s, *path[k]),
-                       "instances of " + like + " that one instance of " + added.name + " follows differ in " + m.name,
+        return refused("add " + added.name + " behind " + describe(s, *path[at]),
+                       describe(s, *path[k]),
+                       "instances of " + like + " that one instance of " + added.name +
+                           " follows differ in " + m.name,
                        "keep " + m.name + " inside, or out of the nest of " + like);
       functions[k].push_back(*f);
       fixed.push_back(*f);
@@ -206,7 +221,8 @@ Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId 
     current = with_children(*path[--k], std::move(children));
   } else {
     NodePtr self;
-    if (at == 0) self = s.root;
+    if (at == 0)
+      self = s.root;
     else
       for (const NodePtr& c : path[at - 1]->children)
         if (c.get() == path[at]) self = c;
@@ -219,7 +235,8 @@ Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId 
       current = widened(above, added.domain, current);
     } else if (above.kind == NodeKind::Band) {
       std::vector<BandMember> members = above.members;
-      for (size_t m = 0; m < members.size(); ++m) members[m].schedule.insert_or_assign(added.name, functions[k][m]);
+      for (size_t m = 0; m < members.size(); ++m)
+        members[m].schedule.insert_or_assign(added.name, functions[k][m]);
       current = with_children(*with_members(above, std::move(members)), {current});
     } else {
       std::vector<NodePtr> children = above.children;
@@ -243,8 +260,10 @@ Expected<Schedule> privatize_output(const Schedule& s, const std::string& reduct
   temp.kind = TensorKind::Temp;
   const std::string name = "S_" + acc, copy_name = "S_" + tensor.name;
   if (copy_name != reduction && p.statement(copy_name))
-    return refused("keep running values of " + tensor.name + " private", reduction, "the name " + copy_name + " is taken");
-  // The copy: { S_T[x..] : x an element } with the reduction's dim names where they index the output directly.
+    return refused("keep running values of " + tensor.name + " private", reduction,
+                   "the name " + copy_name + " is taken");
+  // The copy: { S_T[x..] : x an element } with the reduction's dim names where they index the
+  // output directly.
   Statement copy;
   copy.name = copy_name;
   const isl::set elements = s.program->elements(tensor);
@@ -253,8 +272,12 @@ Expected<Schedule> privatize_output(const Schedule& s, const std::string& reduct
   for (unsigned k = 0; k < names.size(); ++k)
     for (unsigned d = 0; d < loop_names.size(); ++d) {
       const isl::aff dim = dim_aff(old.domain, d);
-      const isl::map at = project_out_out(project_out_out(old.write.map, k + 1, static_cast<unsigned>(names.size()) - k - 1), 0, k);
-      if (at.set_range_tuple("x").intersect_domain(old.domain).is_equal(dim.as_map().set_range_tuple("x").intersect_domain(old.domain))) names[k] = loop_names[d];
+      const isl::map at = project_out_out(
+          project_out_out(old.write.map, k + 1, static_cast<unsigned>(names.size()) - k - 1), 0, k);
+      if (at.set_range_tuple("x")
+              .intersect_domain(old.domain)
+              .is_equal(dim.as_map().set_range_tuple("x").intersect_domain(old.domain)))
+        names[k] = loop_names[d];
     }
   copy.domain = set_dim_names(set_tuple_name(elements, copy_name), names);
   const isl::map identity = set_tuple_name(elements, copy_name).identity();
@@ -286,7 +309,8 @@ Expected<Schedule> privatize_output(const Schedule& s, const std::string& reduct
     for (auto* list : {&r.targets, &r.sources, &r.via})
       for (std::string& n : *list)
         if (n == reduction) n = name;
-  const isl::map follows = copy.write.map.apply_range(old.write.map.reverse()).set_range_tuple(name);
+  const isl::map follows =
+      copy.write.map.apply_range(old.write.map.reverse()).set_range_tuple(name);
   return add_behind(out, copy, after, name, follows.intersect_range(red.domain));
 }
 

@@ -36,7 +36,8 @@ Expected<Schedule> tile(const Schedule& s, NodeId band, const std::vector<int64_
   const Node* n = find(s, band);
   if (sizes.size() > n->members.size())
     return edit::refused(asked(band, sizes), edit::describe(s, *n),
-                         "it has " + std::to_string(n->members.size()) + " members, and " + std::to_string(sizes.size()) + " sizes are given");
+                         "it has " + std::to_string(n->members.size()) + " members, and " +
+                             std::to_string(sizes.size()) + " sizes are given");
   std::vector<BandMember> outer, inner;
   std::vector<std::string> taken;
   for (size_t k = 0; k < n->members.size(); ++k) {
@@ -49,7 +50,8 @@ Expected<Schedule> tile(const Schedule& s, NodeId band, const std::vector<int64_
     } else {
       int64_t step;
       if (__builtin_mul_overflow(m.step, size, &step))
-        return edit::refused(asked(band, sizes), edit::describe(s, *n), "the tile of " + m.name + " does not fit in 64 bits");
+        return edit::refused(asked(band, sizes), edit::describe(s, *n),
+                             "the tile of " + m.name + " does not fit in 64 bits");
       BandMember o = tile_loop(m, size), i = point_loop(m);
       o.name = unique_member_name(s, edit::tiled_name(m.name, "0"), taken);
       taken.push_back(o.name);
@@ -60,7 +62,8 @@ Expected<Schedule> tile(const Schedule& s, NodeId band, const std::vector<int64_
     }
   }
   if (outer.empty() || inner.empty() || taken.empty())
-    return edit::refused(asked(band, sizes), edit::describe(s, *n), "no member is tiled", "give a size of at least 1 for some member");
+    return edit::refused(asked(band, sizes), edit::describe(s, *n), "no member is tiled",
+                         "give a size of at least 1 for some member");
   Schedule out = s;
   NodePtr points = make_band(std::move(inner), n->children[0], out.next_id++);
   return replace(out, band, with_children(*with_members(*n, std::move(outer)), {points}));
@@ -71,19 +74,29 @@ TransformInfo info_tile() {
   t.name = "tile";
   t.summary = "cut the iterations of a band into tiles";
   t.doc =
-      "A band with members e_k becomes an outer band with floor(e_k/T_k) (one iteration a tile, named e_k0) over an inner band "
-      "with the unchanged e_k (named e_k1). Size 0 leaves a member in the inner band only, -1 in the outer band only. Tiling "
-      "runs the tiles one after the other, so it is legal when no dependence goes backwards in a tiled member: always for "
+      "A band with members e_k becomes an outer band with floor(e_k/T_k) (one iteration a tile, "
+      "named e_k0) over an inner band "
+      "with the unchanged e_k (named e_k1). Size 0 leaves a member in the inner band only, -1 in "
+      "the outer band only. Tiling "
+      "runs the tiles one after the other, so it is legal when no dependence goes backwards in a "
+      "tiled member: always for "
       "one member, and for members that may be interchanged.";
   t.before = "3: band [i = i, j = j]";
   t.after = "3: band [i0:64 = floor(i/64), j0:32 = floor(j/32)]\n  5: band [i1 = i, j1 = j]";
   t.params = {edit::node_info("the band"),
-              {"sizes", ParamKind::IntegerList, "one tile size a member (0: inner only, -1: outer only)", -1, int64_t{1} << 40, {}, false}};
-  return edit::with_edit(std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
-    const std::vector<int64_t> sizes = p.at("sizes").get<std::vector<int64_t>>();
-    Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "tile");
-    return n ? tile(s, (*n)->id, sizes) : Expected<Schedule>(n.error());
-  });
+              {"sizes",
+               ParamKind::IntegerList,
+               "one tile size a member (0: inner only, -1: outer only)",
+               -1,
+               int64_t{1} << 40,
+               {},
+               false}};
+  return edit::with_edit(
+      std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
+        const std::vector<int64_t> sizes = p.at("sizes").get<std::vector<int64_t>>();
+        Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "tile");
+        return n ? tile(s, (*n)->id, sizes) : Expected<Schedule>(n.error());
+      });
 }
 
 }  // namespace nautilus::poly

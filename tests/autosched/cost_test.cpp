@@ -56,7 +56,8 @@ TEST(CostModel, NamesTheLimiter) {
   ResourceProfile r = big_product();
   EXPECT_NE(cost(r, m).limiter.find("matrix bound"), std::string::npos) << cost(r, m).limiter;
   r.ops["special"] = 1e13;
-  EXPECT_NE(cost(r, m).limiter.find("special-function bound"), std::string::npos) << cost(r, m).limiter;
+  EXPECT_NE(cost(r, m).limiter.find("special-function bound"), std::string::npos)
+      << cost(r, m).limiter;
   r = big_product();
   r.bytes["hbm"] = 1e12;
   EXPECT_NE(cost(r, m).limiter.find("memory bound"), std::string::npos) << cost(r, m).limiter;
@@ -139,7 +140,9 @@ TEST(TileCounts, MatchEnumeration) {
       for (auto& t : all)
         if (t[0] == 0) row[t[1]]++;
       double longest = 0, mean = 0;
-      for (auto& [i, n] : row) longest = std::max(longest, static_cast<double>(n)), mean += static_cast<double>(n) / static_cast<double>(row.size());
+      for (auto& [i, n] : row)
+        longest = std::max(longest, static_cast<double>(n)),
+        mean += static_cast<double>(n) / static_cast<double>(row.size());
       EXPECT_NEAR(counter.imbalance(s, {coord(0, 1), coord(1, ti)}, c), longest / mean, 1e-6);
     }
   // A coarser tile of the same dim adds nothing.
@@ -168,7 +171,8 @@ TEST(ProgramFactsTest, UnboundSizesAreRefused) {
   auto p = b.done({});
   auto facts = program_facts(p);
   ASSERT_FALSE(facts);
-  EXPECT_NE(facts.error().why.find("size N is not bound"), std::string::npos) << facts.error().text();
+  EXPECT_NE(facts.error().why.find("size N is not bound"), std::string::npos)
+      << facts.error().text();
 }
 
 TEST(ProgramFactsTest, CompulsoryTrafficAndWork) {

@@ -26,7 +26,8 @@ TEST_F(MachineFiles, AllParseAndAreComplete) {
     ASSERT_TRUE(m) << m.error().text();
     EXPECT_EQ(m->id, id);
     EXPECT_EQ(m->kind, "gpu");
-    for (const char* level : {"hbm", "l2", "shared", "register"}) EXPECT_NE(m->level(level), nullptr) << id << level;
+    for (const char* level : {"hbm", "l2", "shared", "register"})
+      EXPECT_NE(m->level(level), nullptr) << id << level;
     EXPECT_GT(m->matrix_rate(Type::F16), 10 * m->fma.value / 8) << id;
     EXPECT_GT(m->level("l2")->bandwidth.value, m->level("hbm")->bandwidth.value);
     EXPECT_GT(m->level("shared")->bandwidth.value, m->level("l2")->bandwidth.value);

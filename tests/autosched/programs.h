@@ -16,29 +16,36 @@ class Naut {
  public:
   Naut(const std::string& name, std::vector<std::string> sizes) : sizes_(std::move(sizes)) {
     text_ = "naut 1\nprogram " + name + "\nsizes";
-    for (const std::string& s : sizes_) text_ += " " + s, params_ += (params_.empty() ? "" : ", ") + s;
+    for (const std::string& s : sizes_)
+      text_ += " " + s, params_ += (params_.empty() ? "" : ", ") + s;
     text_ += "\nwhere [" + params_ + "] -> { : ";
     for (size_t k = 0; k < sizes_.size(); ++k) text_ += (k ? " and " : "") + sizes_[k] + " >= 0";
     text_ += " }\n";
   }
-  Naut& tensor(const std::string& name, const char* kind, const char* type, const std::vector<std::string>& extents) {
+  Naut& tensor(const std::string& name, const char* kind, const char* type,
+               const std::vector<std::string>& extents) {
     text_ += "tensor " + name + " " + kind + " " + type + "\n";
-    for (const std::string& e : extents) text_ += "  extent [" + params_ + "] -> { [(" + e + ")] }\n";
+    for (const std::string& e : extents)
+      text_ += "  extent [" + params_ + "] -> { [(" + e + ")] }\n";
     return *this;
   }
   using Dims = std::vector<std::pair<std::string, std::string>>;  // {"i", "N"}: 0 <= i < N
   Naut& statement(const std::string& target, const Dims& dims, const std::string& at,
-                  const std::vector<std::pair<std::string, std::string>>& reads, const std::string& expr,
-                  const std::string& reduce = "", const std::string& extra = "") {
+                  const std::vector<std::pair<std::string, std::string>>& reads,
+                  const std::string& expr, const std::string& reduce = "",
+                  const std::string& extra = "") {
     std::string name = "S_" + target, list, where;
     for (auto& [d, size] : dims) {
       list += (list.empty() ? "" : ", ") + d;
       where += (where.empty() ? "" : " and ") + ("0 <= " + d + " < " + size);
     }
     if (!extra.empty()) where += " and " + extra;
-    text_ += "statement " + name + "(" + list + ")\n  domain [" + params_ + "] -> { " + name + "[" + list + "] : " + where + " }\n";
-    text_ += "  write " + target + " { " + name + "[" + list + "] -> " + target + "[" + at + "] }\n";
-    for (auto& [t, index] : reads) text_ += "  read " + t + " { " + name + "[" + list + "] -> " + t + "[" + index + "] }\n";
+    text_ += "statement " + name + "(" + list + ")\n  domain [" + params_ + "] -> { " + name + "[" +
+             list + "] : " + where + " }\n";
+    text_ +=
+        "  write " + target + " { " + name + "[" + list + "] -> " + target + "[" + at + "] }\n";
+    for (auto& [t, index] : reads)
+      text_ += "  read " + t + " { " + name + "[" + list + "] -> " + t + "[" + index + "] }\n";
     text_ += "  expr " + expr + "\n";
     if (!reduce.empty()) text_ += "  reduce " + reduce + "\n";
     return *this;
@@ -57,38 +64,51 @@ class Naut {
   std::string text_, params_;
 };
 
-inline poly::ProgramPtr attention(int64_t heads, int64_t n, int64_t d, bool causal = false, const char* type = "f16") {
+inline poly::ProgramPtr attention(int64_t heads, int64_t n, int64_t d, bool causal = false,
+                                  const char* type = "f16") {
   Naut b("attention", {"H", "N", "D"});
   for (const char* t : {"Q", "K", "V"}) b.tensor(t, "input", type, {"H", "N", "D"});
   b.tensor("S_sum", "temp", "f32", {"H", "N", "N"}).tensor("S", "temp", "f32", {"H", "N", "N"});
-  b.tensor("m", "temp", "f32", {"H", "N"}).tensor("E", "temp", "f32", {"H", "N", "N"}).tensor("l", "temp", "f32", {"H", "N"});
-  b.tensor("P", "temp", "f32", {"H", "N", "N"}).tensor("O_acc", "temp", "f32", {"H", "N", "D"}).tensor("O", "output", type, {"H", "N", "D"});
+  b.tensor("m", "temp", "f32", {"H", "N"})
+      .tensor("E", "temp", "f32", {"H", "N", "N"})
+      .tensor("l", "temp", "f32", {"H", "N"});
+  b.tensor("P", "temp", "f32", {"H", "N", "N"})
+      .tensor("O_acc", "temp", "f32", {"H", "N", "D"})
+      .tensor("O", "output", type, {"H", "N", "D"});
   const std::string limit = causal ? "j <= i" : "";
   const Naut::Dims hij = {{"h", "H"}, {"i", "N"}, {"j", "N"}};
   Naut::Dims hijd = hij, hije = hij;
   hijd.push_back({"d", "D"});
   hije.push_back({"e", "D"});
-  b.statement("S_sum", hijd, "h,i,j", {{"Q", "h,i,d"}, {"K", "h,j,d"}}, "$0 * $1", "sum over 3", limit);
+  b.statement("S_sum", hijd, "h,i,j", {{"Q", "h,i,d"}, {"K", "h,j,d"}}, "$0 * $1", "sum over 3",
+              limit);
   b.statement("S", hij, "h,i,j", {{"S_sum", "h,i,j"}}, "$0 * 0.125", "", limit);
   b.statement("m", hij, "h,i", {{"S", "h,i,j"}}, "$0", "max over 2", limit);
   b.statement("E", hij, "h,i,j", {{"S", "h,i,j"}, {"m", "h,i"}}, "exp(($0 - $1))", "", limit);
   b.statement("l", hij, "h,i", {{"E", "h,i,j"}}, "$0", "sum over 2", limit);
   b.statement("P", hij, "h,i,j", {{"E", "h,i,j"}, {"l", "h,i"}}, "$0 / $1", "", limit);
-  b.statement("O_acc", hije, "h,i,e", {{"P", "h,i,j"}, {"V", "h,j,e"}}, "$0 * $1", "sum over 2", limit);
-  b.statement("O", {{"h", "H"}, {"i", "N"}, {"e", "D"}}, "h,i,e", {{"O_acc", "h,i,e"}}, type == std::string("f16") ? "f16($0)" : "$0");
+  b.statement("O_acc", hije, "h,i,e", {{"P", "h,i,j"}, {"V", "h,j,e"}}, "$0 * $1", "sum over 2",
+              limit);
+  b.statement("O", {{"h", "H"}, {"i", "N"}, {"e", "D"}}, "h,i,e", {{"O_acc", "h,i,e"}},
+              type == std::string("f16") ? "f16($0)" : "$0");
   return b.done({{"H", heads}, {"N", n}, {"D", d}});
 }
 
 inline poly::ProgramPtr matmul(int64_t m, int64_t n, int64_t k, const char* type = "f16") {
   Naut b("matmul", {"M", "N", "K"});
-  b.tensor("A", "input", type, {"M", "K"}).tensor("B", "input", type, {"K", "N"}).tensor("C", "output", "f32", {"M", "N"});
-  b.statement("C", {{"i", "M"}, {"j", "N"}, {"k", "K"}}, "i,j", {{"A", "i,k"}, {"B", "k,j"}}, "$0 * $1", "sum over 2");
+  b.tensor("A", "input", type, {"M", "K"})
+      .tensor("B", "input", type, {"K", "N"})
+      .tensor("C", "output", "f32", {"M", "N"});
+  b.statement("C", {{"i", "M"}, {"j", "N"}, {"k", "K"}}, "i,j", {{"A", "i,k"}, {"B", "k,j"}},
+              "$0 * $1", "sum over 2");
   return b.done({{"M", m}, {"N", n}, {"K", k}});
 }
 
 inline poly::ProgramPtr softmax(int64_t n, int64_t m) {
   Naut b("softmax", {"N", "M"});
-  b.tensor("X", "input", "f32", {"N", "M"}).tensor("m", "temp", "f32", {"N"}).tensor("E", "temp", "f32", {"N", "M"});
+  b.tensor("X", "input", "f32", {"N", "M"})
+      .tensor("m", "temp", "f32", {"N"})
+      .tensor("E", "temp", "f32", {"N", "M"});
   b.tensor("l", "temp", "f32", {"N"}).tensor("Y", "output", "f32", {"N", "M"});
   const Naut::Dims ij = {{"i", "N"}, {"j", "M"}};
   b.statement("m", ij, "i", {{"X", "i,j"}}, "$0", "max over 1");
@@ -100,7 +120,9 @@ inline poly::ProgramPtr softmax(int64_t n, int64_t m) {
 
 inline poly::ProgramPtr rmsnorm(int64_t n, int64_t m) {
   Naut b("rmsnorm", {"N", "M"});
-  b.tensor("X", "input", "f32", {"N", "M"}).tensor("W", "input", "f32", {"M"}).tensor("s", "temp", "f32", {"N"});
+  b.tensor("X", "input", "f32", {"N", "M"})
+      .tensor("W", "input", "f32", {"M"})
+      .tensor("s", "temp", "f32", {"N"});
   b.tensor("r", "temp", "f32", {"N"}).tensor("Y", "output", "f32", {"N", "M"});
   const Naut::Dims ij = {{"i", "N"}, {"j", "M"}};
   b.statement("s", ij, "i", {{"X", "i,j"}}, "$0 * $0", "sum over 1");
@@ -111,20 +133,27 @@ inline poly::ProgramPtr rmsnorm(int64_t n, int64_t m) {
 
 inline poly::ProgramPtr variance(int64_t n, int64_t m) {
   Naut b("variance", {"N", "M"});
-  b.tensor("X", "input", "f32", {"N", "M"}).tensor("s", "temp", "f32", {"N"}).tensor("v", "output", "f32", {"N"});
+  b.tensor("X", "input", "f32", {"N", "M"})
+      .tensor("s", "temp", "f32", {"N"})
+      .tensor("v", "output", "f32", {"N"});
   const Naut::Dims ij = {{"i", "N"}, {"j", "M"}};
   b.statement("s", ij, "i", {{"X", "i,j"}}, "$0", "sum over 1");
-  b.statement("v", ij, "i", {{"X", "i,j"}, {"s", "i"}}, "($0 - ($1 * 0.01)) * ($0 - ($1 * 0.01))", "sum over 1");
+  b.statement("v", ij, "i", {{"X", "i,j"}, {"s", "i"}}, "($0 - ($1 * 0.01)) * ($0 - ($1 * 0.01))",
+              "sum over 1");
   return b.done({{"N", n}, {"M", m}});
 }
 
 // O = (A B) C.
 inline poly::ProgramPtr chained(int64_t n, int64_t k, int64_t d) {
   Naut b("chained", {"N", "K", "D"});
-  b.tensor("A", "input", "f16", {"N", "K"}).tensor("B", "input", "f16", {"K", "N"}).tensor("C", "input", "f16", {"N", "D"});
+  b.tensor("A", "input", "f16", {"N", "K"})
+      .tensor("B", "input", "f16", {"K", "N"})
+      .tensor("C", "input", "f16", {"N", "D"});
   b.tensor("T", "temp", "f32", {"N", "N"}).tensor("O", "output", "f32", {"N", "D"});
-  b.statement("T", {{"i", "N"}, {"j", "N"}, {"k", "K"}}, "i,j", {{"A", "i,k"}, {"B", "k,j"}}, "$0 * $1", "sum over 2");
-  b.statement("O", {{"i", "N"}, {"j", "N"}, {"e", "D"}}, "i,e", {{"T", "i,j"}, {"C", "j,e"}}, "$0 * $1", "sum over 1");
+  b.statement("T", {{"i", "N"}, {"j", "N"}, {"k", "K"}}, "i,j", {{"A", "i,k"}, {"B", "k,j"}},
+              "$0 * $1", "sum over 2");
+  b.statement("O", {{"i", "N"}, {"j", "N"}, {"e", "D"}}, "i,e", {{"T", "i,j"}, {"C", "j,e"}},
+              "$0 * $1", "sum over 1");
   return b.done({{"N", n}, {"K", k}, {"D", d}});
 }
 

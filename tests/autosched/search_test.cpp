@@ -14,7 +14,8 @@ using namespace testing_programs;
 
 SearchOptions options_for(const std::string& machine = "h200") {
   SearchOptions o;
-  o.machine = *load_machine(std::string(NAUTILUS_SOURCE_DIR "/corpus/machines/") + machine + ".json");
+  o.machine =
+      *load_machine(std::string(NAUTILUS_SOURCE_DIR "/corpus/machines/") + machine + ".json");
   o.seconds = 20;
   return o;
 }
@@ -39,7 +40,8 @@ void check_invariants(const SearchResult& r) {
       EXPECT_FALSE(n.limiter.empty());
       best = std::min(best, n.seconds);
       // Admissible: no bound on the path exceeds what was reached.
-      for (int id = n.parent; id >= 0; id = r.nodes[id].parent) EXPECT_LE(r.nodes[id].lower_bound, n.seconds * 1.0000001);
+      for (int id = n.parent; id >= 0; id = r.nodes[id].parent)
+        EXPECT_LE(r.nodes[id].lower_bound, n.seconds * 1.0000001);
     }
     if (n.state != NodeState::Complete && n.state != NodeState::Expanded) {
       EXPECT_FALSE(n.reason.empty()) << state_name(n.state) << " " << n.decision;
@@ -81,7 +83,8 @@ TEST(Search, MatmulIsTiledInAllThreeDims) {
   check_invariants(r);
   const SearchNode& best = r.nodes[r.best[0]];
   // Without multicast between blocks the L2 is as busy as the matrix unit.
-  EXPECT_TRUE(best.limiter.starts_with("matrix bound") || best.limiter.starts_with("l2 bound")) << best.limiter;
+  EXPECT_TRUE(best.limiter.starts_with("matrix bound") || best.limiter.starts_with("l2 bound"))
+      << best.limiter;
   EXPECT_GE(best.knobs.at("tile.i"), 64);
   EXPECT_GE(best.knobs.at("tile.j"), 64);
   EXPECT_LT(best.seconds, 4 * best.lower_bound);
@@ -98,13 +101,15 @@ TEST(Search, AttentionBecomesOneKernelWithRollingUpdates) {
   EXPECT_EQ(kernels_of(plan->schedule), 1) << poly::to_text(plan->schedule);
   EXPECT_GE(plan->schedule.repairs.size(), 2u);
   for (const char* t : {"S_sum", "S", "m", "E", "l", "P", "O_acc"})
-    EXPECT_EQ(plan->schedule.scopes[t], poly::Scope::Register) << t << "\n" << poly::to_text(plan->schedule);
+    EXPECT_EQ(plan->schedule.scopes[t], poly::Scope::Register) << t << "\n"
+                                                               << poly::to_text(plan->schedule);
   poly::Verification v = poly::verify(plan->schedule);
   EXPECT_TRUE(v.ok) << v.verdict.why;
   // The attempt that pure dependence analysis refuses is on record, with its witness.
   bool witness = false;
   for (const SearchNode& n : r.nodes)
-    if (n.state == NodeState::Illegal && n.reason.find("must precede") != std::string::npos) witness = true;
+    if (n.state == NodeState::Illegal && n.reason.find("must precede") != std::string::npos)
+      witness = true;
   EXPECT_TRUE(witness);
   EXPECT_LT(r.first_plan_seconds, 10);
 }
@@ -196,7 +201,8 @@ TEST(Search, BestFirstFindsWhatExhaustiveFinds) {
 }
 
 TEST(Search, SmallProgramsOfAllKinds) {
-  for (auto p : {variance(256, 512), rmsnorm(256, 512), softmax(64, 100), chained(128, 32, 16), attention(1, 128, 16, true)}) {
+  for (auto p : {variance(256, 512), rmsnorm(256, 512), softmax(64, 100), chained(128, 32, 16),
+                 attention(1, 128, 16, true)}) {
     SearchOptions o = options_for();
     o.max_plans = 400;
     SearchResult r = run(p, o);
@@ -209,7 +215,9 @@ TEST(Search, SmallProgramsOfAllKinds) {
 
 TEST(Search, FewBlocksAndALongReductionAreCutIntoParts) {
   Naut b("dot", {"N"});
-  b.tensor("X", "input", "f32", {"N"}).tensor("Y", "input", "f32", {"N"}).tensor("s", "output", "f32", {});
+  b.tensor("X", "input", "f32", {"N"})
+      .tensor("Y", "input", "f32", {"N"})
+      .tensor("s", "output", "f32", {});
   b.statement("s", {{"i", "N"}}, "", {{"X", "i"}, {"Y", "i"}}, "$0 * $1", "sum over 0");
   auto p = b.done({{"N", 1 << 22}});
   SearchResult r = run(p, options_for());
@@ -224,7 +232,8 @@ TEST(Search, FewBlocksAndALongReductionAreCutIntoParts) {
 
 TEST(Search, SizesZeroAndOne) {
   for (int64_t n : {0, 1, 7})
-    for (auto p : {attention(1, n, 3), softmax(n, 5), softmax(5, n), matmul(n, n, n), pointwise(n)}) {
+    for (auto p :
+         {attention(1, n, 3), softmax(n, 5), softmax(5, n), matmul(n, n, n), pointwise(n)}) {
       SearchOptions o = options_for();
       o.max_plans = 60;
       SearchResult r = run(p, o);
@@ -314,7 +323,8 @@ TEST(Search, SessionOfASearchRoundTrips) {
   ASSERT_TRUE(back) << back.error().text();
   auto program = poly::parse_naut(poly::make_context(), back->program_naut);
   ASSERT_TRUE(program);
-  auto plan = plan_of(std::make_shared<const poly::Program>(*program), back->result, back->result.best[0]);
+  auto plan =
+      plan_of(std::make_shared<const poly::Program>(*program), back->result, back->result.best[0]);
   ASSERT_TRUE(plan) << plan.error().text();
 }
 

@@ -11,7 +11,9 @@
 namespace nautilus::sched {
 namespace {
 
-std::string temp_path(const char* name) { return ::testing::TempDir() + name + std::to_string(getpid()); }
+std::string temp_path(const char* name) {
+  return ::testing::TempDir() + name + std::to_string(getpid());
+}
 
 // A session whose nodes look like those of a search: few distinct words, distinct numbers.
 Session made_up(int count) {
@@ -32,7 +34,9 @@ Session made_up(int count) {
     n.verdict = static_cast<poly::VerdictKind>(i % 4);
     n.decision = "decision " + std::to_string(i % 300);
     n.reason = i % 3 ? "" : "bound " + std::to_string(i % 5000) + " us is worse than the best";
-    if (i % 4 == 0) n.steps = {{"tile", "{\"node\":" + std::to_string(i % 900) + ",\"sizes\":[64,64]}"}, {"fuse", "{}"}};
+    if (i % 4 == 0)
+      n.steps = {{"tile", "{\"node\":" + std::to_string(i % 900) + ",\"sizes\":[64,64]}"},
+                 {"fuse", "{}"}};
     n.duplicate_of = i % 50 ? -1 : i / 2;
     n.seconds = 1e-6 * (i + 1) / 3.0;
     n.lower_bound = n.seconds / 7;

@@ -37,7 +37,9 @@ inline poly::Buffers random_inputs(const tile::Module& m, uint64_t seed) {
     if (t.kind != poly::TensorKind::Input) continue;
     auto& b = in[t.name];
     for (int64_t n = elements(t); n > 0; --n)
-      b.push_back(is_float(t.type) ? round_to_type(normal(rng), t.type) : t.type == Type::Bool ? double(rng() % 2) : double(rng() % 4));
+      b.push_back(is_float(t.type)       ? round_to_type(normal(rng), t.type)
+                  : t.type == Type::Bool ? double(rng() % 2)
+                                         : double(rng() % 4));
   }
   return in;
 }
@@ -50,7 +52,8 @@ struct Ready {
   std::vector<void*> pointers;
   std::vector<tile::TensorDecl> tensors;
 
-  Ready(const tile::Module& m, const poly::Buffers& in, tile::Numerics numerics = tile::Numerics::Reassociate)
+  Ready(const tile::Module& m, const poly::Buffers& in,
+        tile::Numerics numerics = tile::Numerics::Reassociate)
       : tensors(m.tensors) {
     EmitOptions options;
     options.numerics = numerics;
@@ -71,7 +74,8 @@ struct Ready {
       memory.emplace_back(n * size_t(type_bytes(t.type)) + align);
       void* p = memory.back().data();
       p = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + align - 1) / align * align);
-      if (auto it = in.find(t.name); it != in.end()) runtime::encode(t.type, it->second.data(), n, p);
+      if (auto it = in.find(t.name); it != in.end())
+        runtime::encode(t.type, it->second.data(), n, p);
       pointers.push_back(p);
     }
   }
@@ -94,13 +98,15 @@ struct Ready {
     for (int r = 0; r < repeats; ++r) {
       const auto t0 = std::chrono::steady_clock::now();
       run(threads);
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
+      best = std::min(best,
+                      std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
     }
     return best;
   }
 };
 
-inline void expect_close(const poly::Buffers& a, const poly::Buffers& b, double tolerance, const std::string& what) {
+inline void expect_close(const poly::Buffers& a, const poly::Buffers& b, double tolerance,
+                         const std::string& what) {
   ASSERT_EQ(a.size(), b.size()) << what;
   for (const auto& [name, x] : a) {
     const auto& y = b.at(name);
@@ -124,7 +130,10 @@ inline void expect_as_interpreted(const tile::Module& m, double tolerance, uint6
   }
   Ready ready(m, in, numerics);
   ready.run();
-  expect_close(*want, ready.outputs(), tolerance, tile::print(m) + ready.source.substr(ready.source.find("#pragma clang fp reassociate(o", ready.source.find("dot_tail"))));
+  expect_close(
+      *want, ready.outputs(), tolerance,
+      tile::print(m) + ready.source.substr(ready.source.find("#pragma clang fp reassociate(o",
+                                                             ready.source.find("dot_tail"))));
 }
 
 }  // namespace nautilus::cpu

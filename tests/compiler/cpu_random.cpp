@@ -1,4 +1,5 @@
-// Random tile programs, compiled and interpreted: layouts, storage sharing, fusion and masks must not show.
+// Random tile programs, compiled and interpreted: layouts, storage sharing, fusion and masks must
+// not show.
 #include <algorithm>
 
 #include "cpu_helpers.h"
@@ -44,17 +45,25 @@ class Generator {
  private:
   int pick(int n) { return int(rng_() % uint64_t(n)); }
   template <class T>
-  const T& one(const std::vector<T>& v) { return v[size_t(pick(int(v.size())))]; }
+  const T& one(const std::vector<T>& v) {
+    return v[size_t(pick(int(v.size())))];
+  }
   const TileType& type(ValueId v) { return k_->types.at(v); }
 
   // [2, a, b, c] for inputs.
   void tensor(const std::string& name, poly::TensorKind kind, Type t) {
-    m_.tensors.push_back({name, t, kind, poly::Scope::Global, {IndexExpr(2), IndexExpr(axes_["a"]), IndexExpr(axes_["b"]), IndexExpr(axes_["c"])}});
+    m_.tensors.push_back(
+        {name,
+         t,
+         kind,
+         poly::Scope::Global,
+         {IndexExpr(2), IndexExpr(axes_["a"]), IndexExpr(axes_["b"]), IndexExpr(axes_["c"])}});
   }
   void output(Kernel& k, ValueId v, int number) {
     if (!is_float(type(v).elem) || pick(2) == 0) return;
     const std::string name = "O" + std::to_string(number) + "_" + std::to_string(v);
-    tile::TensorDecl t{name, type(v).elem, poly::TensorKind::Output, poly::Scope::Global, {IndexExpr(2)}};
+    tile::TensorDecl t{
+        name, type(v).elem, poly::TensorKind::Output, poly::Scope::Global, {IndexExpr(2)}};
     Instr s;
     s.code = Code::Store;
     s.tensor = name;
@@ -78,7 +87,9 @@ class Generator {
   }
 
   Cond condition() {
-    Cond::Conj conj{{IndexExpr::var("a") * (pick(3) - 1) + IndexExpr::var("b") * (pick(3) - 1) + IndexExpr::var(iv_) * 2 + IndexExpr(pick(7) - 3), false}};
+    Cond::Conj conj{{IndexExpr::var("a") * (pick(3) - 1) + IndexExpr::var("b") * (pick(3) - 1) +
+                         IndexExpr::var(iv_) * 2 + IndexExpr(pick(7) - 3),
+                     false}};
     Cond c;
     c.any = {conj};
     if (pick(3) == 0) c.any.push_back({{IndexExpr::var("c") - IndexExpr(2), pick(2) == 0}});
@@ -90,7 +101,8 @@ class Generator {
     i.code = Code::Load;
     i.tensor = one(inputs_);
     i.index = {IndexExpr::var(iv_)};
-    for (const char* a : {"a", "b", "c"}) i.index.push_back(pick(3) ? IndexExpr::var(a) : IndexExpr(pick(int(axes_[a]))));
+    for (const char* a : {"a", "b", "c"})
+      i.index.push_back(pick(3) ? IndexExpr::var(a) : IndexExpr(pick(int(axes_[a]))));
     if (pick(4) == 0) {
       i.cond = condition();
       i.value = pick(2) ? -std::numeric_limits<double>::infinity() : 0.5;
@@ -109,23 +121,31 @@ class Generator {
     for (int n = 0; n < count; ++n) {
       ValueId v = -1;
       switch (visible.size() < 2 ? 0 : pick(11)) {
-        case 0: v = load(r); break;
-        case 1: case 2: {
+        case 0:
+          v = load(r);
+          break;
+        case 1:
+        case 2: {
           static const Op kOps[] = {Op::Add, Op::Sub, Op::Mul, Op::Max, Op::Min};
           v = builder(r).map(kOps[pick(5)], {one(visible), one(visible)});
           break;
         }
-        case 3: v = builder(r).map(pick(2) ? Op::Neg : Op::Sigmoid, {one(visible)}); break;
-        case 4: case 5: {
+        case 3:
+          v = builder(r).map(pick(2) ? Op::Neg : Op::Sigmoid, {one(visible)});
+          break;
+        case 4:
+        case 5: {
           const ValueId x = one(visible);
           if (type(x).axes.empty()) continue;
           std::vector<std::string> axes;
           for (const Axis& a : type(x).axes)
             if (axes.empty() || pick(3) == 0) axes.push_back(a.name);
-          v = tame(r, builder(r).reduce(pick(2) ? poly::ReduceOp::Sum : poly::ReduceOp::Max, x, axes));
+          v = tame(r,
+                   builder(r).reduce(pick(2) ? poly::ReduceOp::Sum : poly::ReduceOp::Max, x, axes));
           break;
         }
-        case 6: case 7: {
+        case 6:
+        case 7: {
           const ValueId x = one(visible), y = one(visible);
           std::vector<std::string> shared;
           for (const Axis& a : type(x).axes)
@@ -138,15 +158,19 @@ class Generator {
           v = tame(r, v);
           break;
         }
-        case 8: v = builder(r).mask(condition(), one(visible), one(visible)); break;
+        case 8:
+          v = builder(r).mask(condition(), one(visible), one(visible));
+          break;
         case 9: {
           const ValueId x = one(visible);
           // Swap two axes of equal extent, or move one to a free name of equal extent.
           for (const Axis& a : type(x).axes)
             for (const auto& [name, extent] : axes_) {
               if (name == a.name || extent != a.extent || v >= 0) continue;
-              const bool has = std::any_of(type(x).axes.begin(), type(x).axes.end(), [&, n = name](const Axis& b) { return b.name == n; });
-              v = has ? builder(r).rename(x, {{a.name, name}, {name, a.name}}) : builder(r).rename(x, {{a.name, name}});
+              const bool has = std::any_of(type(x).axes.begin(), type(x).axes.end(),
+                                           [&, n = name](const Axis& b) { return b.name == n; });
+              v = has ? builder(r).rename(x, {{a.name, name}, {name, a.name}})
+                      : builder(r).rename(x, {{a.name, name}});
             }
           if (v < 0) continue;
           break;
@@ -184,7 +208,8 @@ class Generator {
     Region made = region(3 + pick(6), inner, depth - 1);
     made.args = body.args;
     const std::vector<ValueId> scope = last_scope_;
-    for (int n = 0; n < carried; ++n) made.yields.push_back(fitting(made, scope, body.args[size_t(n)]));
+    for (int n = 0; n < carried; ++n)
+      made.yields.push_back(fitting(made, scope, body.args[size_t(n)]));
     f.regions = {made};
     return emit_results(r, f);
   }
@@ -204,14 +229,20 @@ class Generator {
     builder(r).emit(f);
     return r.body.back().results;
   }
-  // A value of the scope with shape's type, often an update of shape itself; reduced until it has no other axes.
+  // A value of the scope with shape's type, often an update of shape itself; reduced until it has
+  // no other axes.
   ValueId fitting(Region& r, const std::vector<ValueId>& scope, ValueId shape) {
     ValueId v = one(scope);
     std::vector<std::string> extra;
     for (const Axis& a : type(v).axes)
-      if (std::none_of(type(shape).axes.begin(), type(shape).axes.end(), [&](const Axis& b) { return b.name == a.name; })) extra.push_back(a.name);
+      if (std::none_of(type(shape).axes.begin(), type(shape).axes.end(),
+                       [&](const Axis& b) { return b.name == a.name; }))
+        extra.push_back(a.name);
     if (!extra.empty()) v = builder(r).reduce(poly::ReduceOp::Max, v, extra);
-    if (pick(3)) v = tame(r, builder(r).map(Op::Add, {builder(r).map(Op::Mul, {shape, one(scope_of_type(scope, shape))}), v}));
+    if (pick(3))
+      v = tame(
+          r, builder(r).map(
+                 Op::Add, {builder(r).map(Op::Mul, {shape, one(scope_of_type(scope, shape))}), v}));
     return v;
   }
   std::vector<ValueId> scope_of_type(const std::vector<ValueId>& scope, ValueId shape) {
@@ -246,7 +277,8 @@ TEST_P(CpuRandom, ComputesWhatTheInterpreterDoes) {
   const Module m = random_module(seed, 3);
   if (auto bad = tile::verify(m)) FAIL() << "seed " << seed << ": " << bad->text();
   SCOPED_TRACE("seed " + std::to_string(seed));
-  expect_as_interpreted(m, 2e-4, seed, seed % 5 == 0 ? tile::Numerics::Strict : tile::Numerics::Reassociate);
+  expect_as_interpreted(m, 2e-4, seed,
+                        seed % 5 == 0 ? tile::Numerics::Strict : tile::Numerics::Reassociate);
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, CpuRandom, testing::Range(1, 9));
 

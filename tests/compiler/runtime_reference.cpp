@@ -35,7 +35,8 @@ void expect_reference(const poly::Program& p, const poly::Sizes& sizes, int64_t 
       }
       ++compared;
       if (std::isnan(w[k]) && std::isnan(g[k])) continue;
-      ASSERT_TRUE(w[k] == g[k] || std::abs(w[k] - g[k]) <= 1e-11 * (1 + std::abs(w[k]))) << t.name << "[" << k << "]: " << g[k] << ", not " << w[k];
+      ASSERT_TRUE(w[k] == g[k] || std::abs(w[k] - g[k]) <= 1e-11 * (1 + std::abs(w[k])))
+          << t.name << "[" << k << "]: " << g[k] << ", not " << w[k];
     }
     if (sample == 0) {
       EXPECT_EQ(size_t(compared), w.size());
@@ -47,9 +48,13 @@ void expect_reference(const poly::Program& p, const poly::Sizes& sizes, int64_t 
 
 TEST(Reference, EqualsTheEvaluator) {
   for (const int64_t sample : {int64_t(0), int64_t(3), int64_t(-1)}) {
-    for (const poly::Sizes& s : {poly::Sizes{{"N", 5}, {"M", 7}, {"K", 3}}, {{"N", 1}, {"M", 1}, {"K", 1}}, {{"N", 13}, {"M", 0}, {"K", 4}}, {{"N", 0}, {"M", 2}, {"K", 4}}})
+    for (const poly::Sizes& s : {poly::Sizes{{"N", 5}, {"M", 7}, {"K", 3}},
+                                 {{"N", 1}, {"M", 1}, {"K", 1}},
+                                 {{"N", 13}, {"M", 0}, {"K", 4}},
+                                 {{"N", 0}, {"M", 2}, {"K", 4}}})
       expect_reference(parsed(poly::samples::kMatmul), s, sample);
-    for (const int64_t n : {1, 2, 7, 16}) expect_reference(parsed(poly::samples::kCausal), {{"N", n}, {"D", 5}}, sample);
+    for (const int64_t n : {1, 2, 7, 16})
+      expect_reference(parsed(poly::samples::kCausal), {{"N", n}, {"D", 5}}, sample);
     expect_reference(parsed(poly::samples::kSeidel), {{"N", 9}, {"T", 4}}, sample);
     expect_reference(parsed(poly::samples::kPaged), {{"J", 6}, {"P", 5}, {"N", 4}}, sample);
   }
@@ -128,7 +133,8 @@ statement S_O(h, i, e, j)
   const auto in = make_inputs(p, s, 1);
   const auto t0 = std::chrono::steady_clock::now();
   auto r = reference(p, s, in, 64, 1);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
   ASSERT_TRUE(r) << r.error().text();
   int64_t rows = 0;
   for (const uint8_t k : r->known.at("O")) rows += k;

@@ -1,9 +1,9 @@
 // Candidates in a child process: right, wrong, crashing, hanging, hungry.
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
 #include <chrono>
 #include <cmath>
-#include <sys/wait.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -21,8 +21,12 @@ using poly::samples::parsed;
 
 // C = A B over 8 x 6 x 5, with `body` after the loads %0 = A[i, j], %1 = B[j, k].
 tile::Module product(const std::string& body) {
-  return cpu::module_of("module candidate {\n  tensor A: f32[8, 6] input global\n  tensor B: f32[6, 5] input global\n  tensor C: f32[8, 5] output global\n"
-                        "  kernel k {\n    values 99\n%0: f32[i: 8, j: 6] = load A[i, j]\n%1: f32[j: 6, k: 5] = load B[j, k]\n" + body + "  }\n}\n");
+  return cpu::module_of(
+      "module candidate {\n  tensor A: f32[8, 6] input global\n  tensor B: f32[6, 5] input "
+      "global\n  tensor C: f32[8, 5] output global\n"
+      "  kernel k {\n    values 99\n%0: f32[i: 8, j: 6] = load A[i, j]\n%1: f32[j: 6, k: 5] = load "
+      "B[j, k]\n" +
+      body + "  }\n}\n");
 }
 const char* const kRight = "%2: f32[i: 8, k: 5] = dot %0, %1 over (j)\nstore C[i, k] = %2\n";
 const poly::Sizes kSizes{{"N", 8}, {"M", 6}, {"K", 5}};
@@ -51,7 +55,9 @@ TEST(RunCpu, RightResultPasses) {
 }
 
 TEST(RunCpu, WrongResultNamesElements) {
-  const RunResult r = run(product("%2: f32[i: 8, k: 5] = dot %0, %1 over (j)\n%3: f32 = const 1.001\n%4: f32[i: 8, k: 5] = mul %2, %3\nstore C[i, k] = %4\n"));
+  const RunResult r =
+      run(product("%2: f32[i: 8, k: 5] = dot %0, %1 over (j)\n%3: f32 = const 1.001\n%4: f32[i: 8, "
+                  "k: 5] = mul %2, %3\nstore C[i, k] = %4\n"));
   EXPECT_FALSE(r.passed);
   EXPECT_EQ(r.failure.rfind("wrong result: ", 0), 0u) << r.failure;
   ASSERT_FALSE(r.worst.empty());
@@ -59,13 +65,16 @@ TEST(RunCpu, WrongResultNamesElements) {
 }
 
 TEST(RunCpu, ElementsNeverWrittenAreWrong) {
-  const RunResult r = run(product("%2: f32[i: 8, k: 5] = dot %0, %1 over (j)\nstore C[i, k] = %2 where (i <= 6)\n"));
+  const RunResult r = run(
+      product("%2: f32[i: 8, k: 5] = dot %0, %1 over (j)\nstore C[i, k] = %2 where (i <= 6)\n"));
   EXPECT_FALSE(r.passed);
   EXPECT_NE(r.failure.find("5 of 40"), std::string::npos) << r.failure;
 }
 
 TEST(RunCpu, CrashIsAResult) {
-  const RunResult r = run(product(std::string(kRight) + "%5: f32 = const 1\nfor n in [0, 1) step 1 {\nstore C[1000000000 + n, 0] = %5\n}\n"));
+  const RunResult r = run(
+      product(std::string(kRight) +
+              "%5: f32 = const 1\nfor n in [0, 1) step 1 {\nstore C[1000000000 + n, 0] = %5\n}\n"));
   EXPECT_FALSE(r.passed);
   EXPECT_EQ(r.failure.rfind("killed by SIG", 0), 0u) << r.failure;
   EXPECT_NE(r.failure.find("while running"), std::string::npos);
@@ -75,8 +84,11 @@ TEST(RunCpu, HangIsAResult) {
   RunOptions o;
   o.seconds = 3;
   const auto t0 = std::chrono::steady_clock::now();
-  const RunResult r = run(product("%2: f32[i: 8, k: 5] = dot %0, %1 over (j)\n%3: f32[i: 8, k: 5] = for n in [0, 100000000000000) step 1 carry (%4: f32[i: 8, k: 5] = %2) {\n"
-                                  "%5: f32[i: 8, k: 5] = sigmoid %4\nyield %5\n}\nstore C[i, k] = %3\n"), o);
+  const RunResult r =
+      run(product("%2: f32[i: 8, k: 5] = dot %0, %1 over (j)\n%3: f32[i: 8, k: 5] = for n in [0, "
+                  "100000000000000) step 1 carry (%4: f32[i: 8, k: 5] = %2) {\n"
+                  "%5: f32[i: 8, k: 5] = sigmoid %4\nyield %5\n}\nstore C[i, k] = %3\n"),
+          o);
   EXPECT_FALSE(r.passed);
   EXPECT_EQ(r.failure.rfind("timeout after 3 s", 0), 0u) << r.failure;
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count(), 60);
@@ -86,15 +98,21 @@ TEST(RunCpu, MemoryExhaustionIsAResult) {
   RunOptions o;
   o.memory_bytes = 2ull << 30;
   tile::Module m = product(kRight);
-  m.tensors.push_back({"huge", Type::F32, poly::TensorKind::Temp, poly::Scope::Global, {IndexExpr(int64_t(1) << 30)}});
+  m.tensors.push_back({"huge",
+                       Type::F32,
+                       poly::TensorKind::Temp,
+                       poly::Scope::Global,
+                       {IndexExpr(int64_t(1) << 30)}});
   const RunResult r = run(m, o);
   EXPECT_FALSE(r.passed);
   EXPECT_EQ(r.failure, "memory limit");
 }
 
 TEST(RunCpu, NothingToCompareIsSaid) {
-  auto m = cpu::module_of("module empty {\n  tensor A: f32[0, 6] input global\n  tensor B: f32[6, 5] input global\n  tensor C: f32[0, 5] output global\n  kernel k {\n    grid g < 0\n    values 9\n"
-                          "%0: f32 = const 1\nstore C[g, 0] = %0\n  }\n}\n");
+  auto m = cpu::module_of(
+      "module empty {\n  tensor A: f32[0, 6] input global\n  tensor B: f32[6, 5] input global\n  "
+      "tensor C: f32[0, 5] output global\n  kernel k {\n    grid g < 0\n    values 9\n"
+      "%0: f32 = const 1\nstore C[g, 0] = %0\n  }\n}\n");
   auto r = run_cpu(parsed(poly::samples::kMatmul), {{"N", 0}, {"M", 6}, {"K", 5}}, m, {});
   ASSERT_TRUE(r) << r.error().text();
   EXPECT_TRUE(r->passed);
@@ -104,7 +122,8 @@ TEST(RunCpu, NothingToCompareIsSaid) {
 }
 
 TEST(RunCpu, OtherShapesAreRefused) {
-  auto r = run_cpu(parsed(poly::samples::kMatmul), {{"N", 9}, {"M", 6}, {"K", 5}}, product(kRight), {});
+  auto r =
+      run_cpu(parsed(poly::samples::kMatmul), {{"N", 9}, {"M", 6}, {"K", 5}}, product(kRight), {});
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().where, "A");
 }
@@ -133,7 +152,8 @@ TEST(RunChild, ReportsExitAndOutput) {
 }
 
 TEST(Compare, SpecialValuesAndSampling) {
-  const auto p = instantiate_for_run(parsed(poly::samples::kMatmul), {{"N", 2}, {"M", 1}, {"K", 3}});
+  const auto p =
+      instantiate_for_run(parsed(poly::samples::kMatmul), {{"N", 2}, {"M", 1}, {"K", 3}});
   ASSERT_TRUE(p);
   const double inf = INFINITY, nan = NAN;
   Reference ref;

@@ -94,7 +94,8 @@ TEST(Cli, CheckPrintsAProgramThatReadsBack) {
 }
 
 TEST(Cli, ExplainTellsIllegalityRepairAndSavings) {
-  const Ran r = nautilusc({"explain", "attention_causal_gqa", "--seconds", "20", "--max-plans", "3000", "--json"});
+  const Ran r = nautilusc(
+      {"explain", "attention_causal_gqa", "--seconds", "20", "--max-plans", "3000", "--json"});
   ASSERT_EQ(r.status, kGood) << r.err << r.out;
   const json j = r.json();
   ASSERT_FALSE(j.is_discarded());
@@ -118,10 +119,12 @@ TEST(Cli, ExplainTellsIllegalityRepairAndSavings) {
 
 TEST(Cli, ExploreReportsAndSessionReadsBack) {
   const std::string session = write_temp("s.nautilus.json", "");
-  const Ran r = nautilusc({"explore", "softmax", "--seconds", "10", "--max-plans", "500", "-o", session, "--json"});
+  const Ran r = nautilusc(
+      {"explore", "softmax", "--seconds", "10", "--max-plans", "500", "-o", session, "--json"});
   ASSERT_EQ(r.status, kGood) << r.err;
   const json j = r.json();
-  for (const char* field : {"plans_costed", "structures_verified", "seconds", "stop_reason", "best"})
+  for (const char* field :
+       {"plans_costed", "structures_verified", "seconds", "stop_reason", "best"})
     EXPECT_TRUE(j.contains(field)) << field;
   ASSERT_FALSE(j["best"].empty());
   EXPECT_GT(j["structures_verified"].get<int>(), 0);
@@ -137,8 +140,9 @@ TEST(Cli, SearchOutOfBudgetSaysSo) {
 
 TEST(Cli, InterruptLeavesAUsableSession) {
   const std::string session = write_temp("interrupted.nautilus.json", "");
-  const Ran r = nautilusc({"explore", "attention_causal_gqa", "--seconds", "60", "--max-plans", "0", "--strategy",
-                           "exhaustive", "-o", session}, 2.0);
+  const Ran r = nautilusc({"explore", "attention_causal_gqa", "--seconds", "60", "--max-plans", "0",
+                           "--strategy", "exhaustive", "-o", session},
+                          2.0);
   EXPECT_TRUE(r.status == kGood || r.status == kBudget) << r.status << r.err;
   const json s = json::parse(slurp(session), nullptr, false);
   ASSERT_FALSE(s.is_discarded());
@@ -151,18 +155,26 @@ TEST(Cli, ApplyReplaysAndRefuses) {
   ASSERT_EQ(start.status, kGood) << start.err;
   const int root = start.json()["schedule"]["tree"]["id"].get<int>();
   auto fuse = [&](const char* name) {
-    return json::array({{{"transform", name}, {"params", {{"node", root}, {"first", 0}, {"last", 1}, {"depth", 2}}}}}).dump();
+    return json::array({{{"transform", name},
+                         {"params", {{"node", root}, {"first", 0}, {"last", 1}, {"depth", 2}}}}})
+        .dump();
   };
-  const Ran plain = nautilusc({"apply", spec, "--script", write_temp("plain.json", fuse("fuse")), "--json"});
+  const Ran plain =
+      nautilusc({"apply", spec, "--script", write_temp("plain.json", fuse("fuse")), "--json"});
   EXPECT_EQ(plain.status, kNo) << plain.out;
   EXPECT_EQ(plain.json()["steps"][0]["verdict"], "illegal");
   EXPECT_FALSE(plain.json()["steps"][0]["witness"]["text"].get<std::string>().empty());
-  const Ran rolled = nautilusc({"apply", spec, "--script", write_temp("rolled.json", fuse("rolling_update")), "--json"});
+  const Ran rolled = nautilusc(
+      {"apply", spec, "--script", write_temp("rolled.json", fuse("rolling_update")), "--json"});
   EXPECT_EQ(rolled.status, kGood) << rolled.out << rolled.err;
   EXPECT_EQ(rolled.json()["steps"][0]["verdict"], "repairable");
   EXPECT_TRUE(rolled.json()["verified"].get<bool>());
-  EXPECT_EQ(nautilusc({"apply", spec, "--script", write_temp("junk.json", "{{{")}).status, kBadInput);
-  EXPECT_EQ(nautilusc({"apply", spec, "--script", write_temp("unknown.json", R"([{"transform": "levitate"}])")}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"apply", spec, "--script", write_temp("junk.json", "{{{")}).status,
+            kBadInput);
+  EXPECT_EQ(nautilusc({"apply", spec, "--script",
+                       write_temp("unknown.json", R"([{"transform": "levitate"}])")})
+                .status,
+            kBadInput);
 }
 
 TEST(Cli, CorpusListsWhatShips) {
@@ -176,7 +188,10 @@ TEST(Cli, CorpusListsWhatShips) {
 
 TEST(Cli, PlanFileRunsAgain) {
   const std::string plan = write_temp("plan.json", "");
-  ASSERT_EQ(nautilusc({"explore", "softmax", "--machine", "cpu", "--max-plans", "200", "--plan", plan}).status, kGood);
+  ASSERT_EQ(
+      nautilusc({"explore", "softmax", "--machine", "cpu", "--max-plans", "200", "--plan", plan})
+          .status,
+      kGood);
   const Ran r = nautilusc({"run", "softmax", "--plan", plan, "--json"});
   ASSERT_EQ(r.status, kGood) << r.err << r.out;
   EXPECT_TRUE(r.json()["passed"].get<bool>());

@@ -36,7 +36,8 @@ std::string write_temp(const std::string& name, const std::string& text) {
 
 Ran nautilusc(const std::vector<std::string>& args, double interrupt_after) {
   static int counter = 0;
-  const std::string base = temp_dir() + "/" + std::to_string(getpid()) + "-" + std::to_string(counter++);
+  const std::string base =
+      temp_dir() + "/" + std::to_string(getpid()) + "-" + std::to_string(counter++);
   std::vector<std::string> all{NAUTILUS_BIN_DIR "/nautilusc"};
   all.insert(all.end(), args.begin(), args.end());
   const pid_t pid = fork();

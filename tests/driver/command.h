@@ -12,9 +12,11 @@ struct Ran {
   std::string out, err;
   nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
 };
-// Runs the program with these arguments and no standard input; `interrupt_after` > 0 sends SIGINT then.
+// Runs the program with these arguments and no standard input; `interrupt_after` > 0 sends SIGINT
+// then.
 Ran nautilusc(const std::vector<std::string>& args, double interrupt_after = 0);
-std::string write_temp(const std::string& name, const std::string& text);  // path of a file with this text
+std::string write_temp(const std::string& name,
+                       const std::string& text);  // path of a file with this text
 std::string slurp(const std::string& path);
 
 }  // namespace nautilus::test

@@ -1,5 +1,5 @@
-// Every corpus kernel runs the search's best plan on the CPU and matches the double-precision reference, at its
-// typical sizes and at awkward ones.
+// Every corpus kernel runs the search's best plan on the CPU and matches the double-precision
+// reference, at its typical sizes and at awkward ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,8 @@ void expect_passes(const Ran& r) {
 }
 
 TEST_P(Corpus, BestPlanAtTypicalSizes) {
-  expect_passes(nautilusc({"run", GetParam(), "--on", "cpu", "--seconds", "3", "--max-plans", "500", "--json"}));
+  expect_passes(nautilusc(
+      {"run", GetParam(), "--on", "cpu", "--seconds", "3", "--max-plans", "500", "--json"}));
 }
 
 // Every size that has no stated fact is replaced in turn by 1, 7 and 65.
@@ -40,18 +41,24 @@ TEST_P(Corpus, BestPlanAtAwkwardSizes) {
   const nlohmann::json check = nautilusc({"check", GetParam(), "--json"}).json();
   ASSERT_TRUE(check.contains("params"));
   for (const char* value : {"1", "7", "65"}) {
-    std::vector<std::string> args{"run", GetParam(), "--on", "cpu", "--seconds", "3", "--max-plans", "200", "--json", "--size"};
+    std::vector<std::string> args{"run", GetParam(),    "--on", "cpu",    "--seconds",
+                                  "3",   "--max-plans", "200",  "--json", "--size"};
     size_t given = 0;
     for (const std::string name : check["params"]) {
-      if (name == "B" || name == "Hk" || name == "H" || name == "G") args.push_back(name + "=2"), ++given;
-      else if (name == "N" || name == "M" || name == "K") args.push_back(name + "=" + value), ++given;
+      if (name == "B" || name == "Hk" || name == "H" || name == "G")
+        args.push_back(name + "=2"), ++given;
+      else if (name == "N" || name == "M" || name == "K")
+        args.push_back(name + "=" + value), ++given;
     }
-    if (given == 0) GTEST_SUCCEED();
-    else expect_passes(nautilusc(args));
+    if (given == 0)
+      GTEST_SUCCEED();
+    else
+      expect_passes(nautilusc(args));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Corpus, testing::ValuesIn(kernels()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, Corpus, testing::ValuesIn(kernels()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace nautilus::test

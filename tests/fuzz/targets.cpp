@@ -15,7 +15,9 @@ namespace nautilus::fuzz {
 
 namespace {
 
-std::string text_of(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
+std::string text_of(const uint8_t* data, size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
 // A broken promise (not a refusal): ends the process so that every runner notices.
 void require(bool condition, const char* what) {
@@ -57,12 +59,14 @@ bool fuzz_session(const uint8_t* data, size_t size) {
   const nlohmann::json j = nlohmann::json::parse(data, data + size, nullptr, false);
   auto s = sched::session_from_json(j);
   if (!s) return false;
-  require(static_cast<bool>(sched::session_from_json(sched::session_to_json(*s))), "a written session reads back");
+  require(static_cast<bool>(sched::session_from_json(sched::session_to_json(*s))),
+          "a written session reads back");
   return true;
 }
 
 bool fuzz_spec(const uint8_t* data, size_t size) {
-  const spec::SpecResult r = spec::read_spec_text(poly::make_context(), text_of(data, size), "fuzz.spec.cpp");
+  const spec::SpecResult r =
+      spec::read_spec_text(poly::make_context(), text_of(data, size), "fuzz.spec.cpp");
   require(r.ok || !r.diagnostics.empty(), "a spec that is refused says why");
   return r.ok;
 }
@@ -89,16 +93,24 @@ bool fuzz_script(const uint8_t* data, size_t size) {
   if (!j.is_array() || j.size() > 12) return false;
   std::vector<poly::TransformStep> script;
   for (const auto& step : j) {
-    if (!step.is_object() || !step.contains("transform") || !step["transform"].is_string()) return false;
-    script.push_back({step["transform"].get<std::string>(), step.value("params", nlohmann::json::object()).dump()});
+    if (!step.is_object() || !step.contains("transform") || !step["transform"].is_string())
+      return false;
+    script.push_back({step["transform"].get<std::string>(),
+                      step.value("params", nlohmann::json::object()).dump()});
   }
   const poly::Replay r = poly::replay(program, script);
-  if (r.schedule) require(poly::verify(*r.schedule).verdict.kind != poly::VerdictKind::Illegal, "accepted scripts verify");
+  if (r.schedule)
+    require(poly::verify(*r.schedule).verdict.kind != poly::VerdictKind::Illegal,
+            "accepted scripts verify");
   return true;
 }
 
 std::vector<Target> targets() {
-  return {{"naut", fuzz_naut}, {"session", fuzz_session}, {"spec", fuzz_spec}, {"tile", fuzz_tile}, {"script", fuzz_script}};
+  return {{"naut", fuzz_naut},
+          {"session", fuzz_session},
+          {"spec", fuzz_spec},
+          {"tile", fuzz_tile},
+          {"script", fuzz_script}};
 }
 
 }  // namespace nautilus::fuzz

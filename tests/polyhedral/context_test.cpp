@@ -13,7 +13,8 @@ TEST(Context, NamesSurviveProjection) {
   EXPECT_EQ(dim_names(project_out(s, 1, 1)), (std::vector<std::string>{"i", "k"}));
   EXPECT_EQ(tuple_name(project_out(s, 0, 2)), "S");
   EXPECT_EQ(dim_names(keep_dims(s, {2, 0})), (std::vector<std::string>{"k", "i"}));
-  EXPECT_TRUE(keep_dims(s, {2, 0}).is_equal(isl::set(c->get(), "[N] -> { S[k, i] : 0 <= i <= k < N }")));
+  EXPECT_TRUE(
+      keep_dims(s, {2, 0}).is_equal(isl::set(c->get(), "[N] -> { S[k, i] : 0 <= i <= k < N }")));
   EXPECT_EQ(n_dim(insert_dims(s, 1, 2)), 5u);
   EXPECT_EQ(dim_names(insert_dims(s, 0, 1)), (std::vector<std::string>{"i0", "i", "j", "k"}));
   EXPECT_EQ(param_names(s), (std::vector<std::string>{"N"}));
@@ -28,7 +29,8 @@ TEST(Context, Substitution) {
   isl::aff a(c->get(), "[N, M] -> { S[i] -> [(floor((i + 2N)/5) + M)] }");
   isl::aff b = substitute_params(a, {{"N", 4}, {"M", 7}});
   const AffineFunction f(b);
-  for (int64_t i = -12; i < 12; ++i) EXPECT_EQ(f(std::vector<int64_t>{i}), (i + 8 + 500) / 5 - 100 + 7);
+  for (int64_t i = -12; i < 12; ++i)
+    EXPECT_EQ(f(std::vector<int64_t>{i}), (i + 8 + 500) / 5 - 100 + 7);
   isl::pw_aff e(c->get(), "[N] -> { [(N)] : N >= 4; [(2)] : N < 4 }");
   EXPECT_EQ(dim_max(substitute_params(e, {{"N", 1}}).as_set(), 0), 2);
 }
@@ -57,7 +59,8 @@ TEST(Context, Points) {
 
 TEST(Context, LinearFormEnumeratesTheSet) {
   ContextPtr c = make_context();
-  isl::set s(c->get(), "{ S[i, j] : 0 <= i < 12 and 0 <= j < 12 and (exists e : i + j = 3e or 2i = 5j) }");
+  isl::set s(c->get(),
+             "{ S[i, j] : 0 <= i < 12 and 0 <= j < 12 and (exists e : i + j = 3e or 2i = 5j) }");
   const auto pieces = linear_form(s);
   for (int64_t i = -1; i < 13; ++i)
     for (int64_t j = -1; j < 13; ++j) {
@@ -72,17 +75,21 @@ TEST(Context, LinearFormEnumeratesTheSet) {
 TEST(Context, QuotaIsReportedAndDoesNotPoison) {
   ContextPtr c = make_context();
   auto hard = [&] {
-    isl::set s(c->get(), "[N] -> { S[i,j,k] : 0 <= i,j,k < N and (exists e : 7e <= i + 3j - k <= 7e + 2) }");
-    return s.subtract(isl::set(c->get(), "[N] -> { S[i,j,k] : i mod 5 = j mod 3 and k > 2 }")).lexmin();
+    isl::set s(c->get(),
+               "[N] -> { S[i,j,k] : 0 <= i,j,k < N and (exists e : 7e <= i + 3j - k <= 7e + 2) }");
+    return s.subtract(isl::set(c->get(), "[N] -> { S[i,j,k] : i mod 5 = j mod 3 and k > 2 }"))
+        .lexmin();
   };
   for (int round = 0; round < 3; ++round) {
     const auto failed = with_quota(c->get(), 50, hard);
     ASSERT_FALSE(failed);
-    EXPECT_NE(failed.error().why.find("ran out of isl operations (50)"), std::string::npos) << failed.error().why;
+    EXPECT_NE(failed.error().why.find("ran out of isl operations (50)"), std::string::npos)
+        << failed.error().why;
     EXPECT_TRUE(with_quota(c->get(), kDefaultQuota, hard));
   }
   EXPECT_FALSE(hard().is_empty());
-  const auto nested = with_quota(c->get(), 50, [&] { return with_quota(c->get(), kDefaultQuota, hard).has_value(); });
+  const auto nested = with_quota(
+      c->get(), 50, [&] { return with_quota(c->get(), kDefaultQuota, hard).has_value(); });
   EXPECT_TRUE(!nested || !*nested) << "an inner quota must not exceed the outer one";
 }
 
@@ -90,7 +97,8 @@ TEST(Context, ErrorsAreSilentExceptions) {
   ContextPtr c = make_context();
   testing::internal::CaptureStderr();
   EXPECT_THROW(isl::set(c->get(), "{ S[i : }"), isl::exception);
-  EXPECT_THROW((void)isl::set(c->get(), "{ S[i] }").intersect(isl::set(c->get(), "{ T[i] }")), isl::exception);
+  EXPECT_THROW((void)isl::set(c->get(), "{ S[i] }").intersect(isl::set(c->get(), "{ T[i] }")),
+               isl::exception);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_FALSE(isl::set(c->get(), "{ S[i] }").is_empty());
 }
@@ -98,41 +106,54 @@ TEST(Context, ErrorsAreSilentExceptions) {
 TEST(Context, UnionsInStableOrder) {
   ContextPtr c = make_context();
   std::vector<std::string> names;
-  for (const isl::set& s : sets_of(isl::union_set(c->get(), "{ Z[i]; A[i, j]; M[]; B[k] }"))) names.push_back(tuple_name(s));
+  for (const isl::set& s : sets_of(isl::union_set(c->get(), "{ Z[i]; A[i, j]; M[]; B[k] }")))
+    names.push_back(tuple_name(s));
   EXPECT_EQ(names, (std::vector<std::string>{"A", "B", "M", "Z"}));
 }
 
 TEST(Context, ScheduleIntersectionDropsEmptyBranches) {
   ContextPtr c = make_context();
-  isl::schedule s(c->get(),
-                  "{ domain: \"[N] -> { A[i] : 0 <= i < N; B[i] : 0 <= i < N }\", child: { sequence: ["
-                  " { filter: \"{ A[i] }\", child: { schedule: \"[{ A[i] -> [(i)] }]\", permutable: 1, coincident: [1] } },"
-                  " { filter: \"{ B[i] }\", child: { schedule: \"[N] -> [{ B[i] -> [(N - i)] }]\" } } ] } }");
+  isl::schedule s(
+      c->get(),
+      "{ domain: \"[N] -> { A[i] : 0 <= i < N; B[i] : 0 <= i < N }\", child: { sequence: ["
+      " { filter: \"{ A[i] }\", child: { schedule: \"[{ A[i] -> [(i)] }]\", permutable: 1, "
+      "coincident: [1] } },"
+      " { filter: \"{ B[i] }\", child: { schedule: \"[N] -> [{ B[i] -> [(N - i)] }]\" } } ] } }");
   isl::schedule both = substitute_params(s, {{"N", 5}});
   EXPECT_EQ(param_names(sets_of(both.domain())[0]).size(), 0u);
-  EXPECT_TRUE(both.map().intersect_domain(both.domain()).is_equal(isl::union_map(
-      c->get(), "{ A[i] -> [0, i] : 0 <= i < 5; B[i] -> [1, 5 - i] : 0 <= i < 5 }"))) << both.map();
+  EXPECT_TRUE(
+      both.map()
+          .intersect_domain(both.domain())
+          .is_equal(isl::union_map(
+              c->get(), "{ A[i] -> [0, i] : 0 <= i < 5; B[i] -> [1, 5 - i] : 0 <= i < 5 }")))
+      << both.map();
   isl::schedule one = intersect_domain(s, isl::union_set(c->get(), "{ B[i] : i >= 2 }"));
-  EXPECT_TRUE(one.map().intersect_domain(one.domain()).is_equal(isl::union_map(c->get(), "[N] -> { B[i] -> [N - i] : 2 <= i < N }"))) << one.map();
+  EXPECT_TRUE(one.map()
+                  .intersect_domain(one.domain())
+                  .is_equal(isl::union_map(c->get(), "[N] -> { B[i] -> [N - i] : 2 <= i < N }")))
+      << one.map();
 }
 
 TEST(Instances, RunInScheduleOrder) {
   ContextPtr c = make_context();
-  isl::schedule s(c->get(),
-                  "{ domain: \"{ A[i, j] : 0 <= i < 3 and 0 <= j <= i; B[] }\", child: { sequence: ["
-                  " { filter: \"{ B[] }\" }, { filter: \"{ A[i, j] }\", child: { schedule: "
-                  "\"[{ A[i, j] -> [(j)] }, { A[i, j] -> [(-i)] }]\" } } ] } }");
+  isl::schedule s(
+      c->get(),
+      "{ domain: \"{ A[i, j] : 0 <= i < 3 and 0 <= j <= i; B[] }\", child: { sequence: ["
+      " { filter: \"{ B[] }\" }, { filter: \"{ A[i, j] }\", child: { schedule: "
+      "\"[{ A[i, j] -> [(j)] }, { A[i, j] -> [(-i)] }]\" } } ] } }");
   std::string order;
-  const auto n = for_each_instance(s, 1000, [&](const std::string& name, std::span<const int64_t> d) {
-    order += name;
-    for (int64_t x : d) order += std::to_string(x);
-    order += " ";
-    return true;
-  });
+  const auto n =
+      for_each_instance(s, 1000, [&](const std::string& name, std::span<const int64_t> d) {
+        order += name;
+        for (int64_t x : d) order += std::to_string(x);
+        order += " ";
+        return true;
+      });
   ASSERT_TRUE(n);
   EXPECT_EQ(*n, 7u);
   EXPECT_EQ(order, "B A20 A10 A00 A21 A11 A22 ");
-  EXPECT_FALSE(for_each_instance(s, 2, [](const std::string&, std::span<const int64_t>) { return true; }));
+  EXPECT_FALSE(
+      for_each_instance(s, 2, [](const std::string&, std::span<const int64_t>) { return true; }));
 }
 
 }  // namespace

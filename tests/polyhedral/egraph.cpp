@@ -1,4 +1,5 @@
-// Congruence, rewriting, extraction, limits; random merges against a closure computed by brute force.
+// Congruence, rewriting, extraction, limits; random merges against a closure computed by brute
+// force.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +32,8 @@ double cost_of_size(const ENode& n, const std::function<double(ClassId)>& child)
 TEST(EGraph, HashConsesAndCloses) {
   EGraph g;
   const ClassId a = g.add("a"), b = g.add("b");
-  const ClassId fa = g.add("f", {a}), fb = g.add("f", {b}), ffa = g.add("f", {fa}), ffb = g.add("f", {fb});
+  const ClassId fa = g.add("f", {a}), fb = g.add("f", {b}), ffa = g.add("f", {fa}),
+                ffb = g.add("f", {fb});
   EXPECT_EQ(fa, g.add("f", {a}));
   EXPECT_FALSE(g.same(ffa, ffb));
   EXPECT_TRUE(g.merge(a, b));
@@ -103,12 +105,16 @@ TEST(EGraph, ExtractsTheCheapest) {
 
 TEST(EGraph, ConditionsAndApply) {
   EGraph g;
-  const ClassId x = g.add("x"), zero = g.add("0"), q = g.add("/", {x, x}), q0 = g.add("/", {zero, zero});
+  const ClassId x = g.add("x"), zero = g.add("0"), q = g.add("/", {x, x}),
+                q0 = g.add("/", {zero, zero});
   const std::vector<Rewrite> rules = {
-      {.name = "div-self", .lhs = "(/ ?a ?a)", .rhs = "1",
+      {.name = "div-self",
+       .lhs = "(/ ?a ?a)",
+       .rhs = "1",
        .condition = [&](const EGraph& e, const Subst& s) { return !e.same(s.at("?a"), zero); }},
-      {.name = "wrap", .lhs = "(/ ?a ?b)",
-       .apply = [](EGraph& e, const Subst& s) { return e.add("div", {s.at("?a"), s.at("?b")}); }}};
+      {.name = "wrap", .lhs = "(/ ?a ?b)", .apply = [](EGraph& e, const Subst& s) {
+         return e.add("div", {s.at("?a"), s.at("?b")});
+       }}};
   saturate(g, rules);
   EXPECT_TRUE(g.same(q, g.add("1")));
   EXPECT_FALSE(g.same(q0, g.add("1")));
@@ -192,14 +198,17 @@ TEST(EGraph, AgreesWithBruteForceClosure) {
       changed = false;
       for (size_t i = 0; i < terms.size(); ++i)
         for (size_t j = 0; j < i; ++j) {
-          bool eq = terms[i].symbol == terms[j].symbol && terms[i].args.size() == terms[j].args.size();
-          for (size_t k = 0; eq && k < terms[i].args.size(); ++k) eq = cls[terms[i].args[k]] == cls[terms[j].args[k]];
+          bool eq =
+              terms[i].symbol == terms[j].symbol && terms[i].args.size() == terms[j].args.size();
+          for (size_t k = 0; eq && k < terms[i].args.size(); ++k)
+            eq = cls[terms[i].args[k]] == cls[terms[j].args[k]];
           changed |= eq && join(i, j);
         }
     }
     for (size_t i = 0; i < terms.size(); ++i)
       for (size_t j = 0; j < i; ++j)
-        ASSERT_EQ(g.same(ids[i], ids[j]), cls[i] == cls[j]) << "seed " << seed << " round " << round;
+        ASSERT_EQ(g.same(ids[i], ids[j]), cls[i] == cls[j])
+            << "seed " << seed << " round " << round;
     std::set<ClassId> distinct;
     for (ClassId c : ids) distinct.insert(g.find(c));
     ASSERT_EQ(distinct.size(), g.classes().size());

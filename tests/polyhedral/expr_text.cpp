@@ -15,16 +15,22 @@ namespace {
 Expr random_expr(std::mt19937_64& rng, int depth) {
   const auto pick = [&](int n) { return int(rng() % uint64_t(n)); };
   if (depth == 0 || pick(6) == 0) {
-    static const double values[] = {0,    -0.0, 1,   -2.5,     0.1,     1e300,    -1e-310,
-                                    NAN,  INFINITY, -INFINITY, 3.14159, 1.0 / 3};
-    static const char* names[] = {"x", "m'", "inf", "nan", "exp", "f16", "a b", "`q\\", "", "T_d1", "é"};
+    static const double values[] = {0,       -0.0, 1,        -2.5,      0.1,     1e300,
+                                    -1e-310, NAN,  INFINITY, -INFINITY, 3.14159, 1.0 / 3};
+    static const char* names[] = {"x",   "m'",   "inf", "nan",  "exp", "f16",
+                                  "a b", "`q\\", "",    "T_d1", "é"};
     const Type t = Type(pick(9));
     switch (pick(5)) {
-      case 0: return Expr::constant(values[pick(12)], t);
-      case 1: return Expr::var(names[pick(11)], t);
-      case 2: return Expr::read(pick(12), t);
-      case 3: return Expr::index(pick(12));
-      default: return Expr::param(names[pick(11)]);
+      case 0:
+        return Expr::constant(values[pick(12)], t);
+      case 1:
+        return Expr::var(names[pick(11)], t);
+      case 2:
+        return Expr::read(pick(12), t);
+      case 3:
+        return Expr::index(pick(12));
+      default:
+        return Expr::param(names[pick(11)]);
     }
   }
   const Op op = Op(int(Op::Neg) + pick(int(Op::Select) - int(Op::Neg) + 1));
@@ -61,9 +67,10 @@ TEST(ExprText, RoundTripIsExact) {
 
 TEST(ExprText, ErrorsNameTheColumn) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "column 1"},      {"a +", "column 4"},  {"(a", "column 3"},         {"a b", "column 3"},
-      {"foo(x)", "column 1"}, {"exp(a, b)", "takes 1"}, {"x:f8", "no type 'f8'"}, {"$", "column 2"},
-      {"$-1", "column 2"},   {"`abc", "column 5"}, {"a < b < c", "column 7"},  {"1e999", "does not fit"},
+      {"", "column 1"},         {"a +", "column 4"},       {"(a", "column 3"},
+      {"a b", "column 3"},      {"foo(x)", "column 1"},    {"exp(a, b)", "takes 1"},
+      {"x:f8", "no type 'f8'"}, {"$", "column 2"},         {"$-1", "column 2"},
+      {"`abc", "column 5"},     {"a < b < c", "column 7"}, {"1e999", "does not fit"},
       {"@", "expected a name"}, {"var(x)", "no function"}, {"max()", "expected a value"}};
   for (const auto& [text, part] : cases) {
     const auto e = parse_expr(text);
@@ -88,7 +95,8 @@ TEST(ExprText, ArbitraryBytesNeverCrash) {
 }
 
 TEST(ExprText, DeepNestingIsRefused) {
-  for (const auto& [open, close] : {std::pair("(", ")"), {"-", ""}, {"exp(", ")"}, {"x + ", ""}, {"max(1, ", ")"}}) {
+  for (const auto& [open, close] :
+       {std::pair("(", ")"), {"-", ""}, {"exp(", ")"}, {"x + ", ""}, {"max(1, ", ")"}}) {
     for (int n : {100, 200000}) {
       std::string s;
       for (int i = 0; i < n; ++i) s += open;
@@ -153,13 +161,29 @@ TEST(ExprNodes, SubstituteRetypes) {
 }
 
 TEST(ExprSimplify, Rules) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"x + 0", "x"},         {"0 + x", "x"},           {"x * 1", "x"},         {"1 * x", "x"},
-      {"x / 1", "x"},         {"-(-x)", "x"},           {"2 * 3 + x", "6 + x"}, {"x + -y", "x - y"},
-      {"x - -y", "x + y"},    {"select(1:bool, x, y)", "x"}, {"select(a < b, x, x)", "x"}, {"max(x, x)", "x"},
-      {"f32(x)", "x"},        {"f16(f32(x:f16))", "x:f16"}, {"x:f16 + 0", "f32(x:f16)"}, {"exp(0)", "1"},
-      {"x * 0", "x * 0"},     {"x - x", "x - x"},       {"1 / 0", "1 / 0"},     {"f16(f32(x:f64))", "f16(f32(x:f64))"},
-      {"not(not(a < b))", "a < b"}, {"a < b && 1:bool", "a < b"}, {"a < b || 1:bool", "1:bool"}};
+  const std::pair<const char*, const char*> cases[] = {{"x + 0", "x"},
+                                                       {"0 + x", "x"},
+                                                       {"x * 1", "x"},
+                                                       {"1 * x", "x"},
+                                                       {"x / 1", "x"},
+                                                       {"-(-x)", "x"},
+                                                       {"2 * 3 + x", "6 + x"},
+                                                       {"x + -y", "x - y"},
+                                                       {"x - -y", "x + y"},
+                                                       {"select(1:bool, x, y)", "x"},
+                                                       {"select(a < b, x, x)", "x"},
+                                                       {"max(x, x)", "x"},
+                                                       {"f32(x)", "x"},
+                                                       {"f16(f32(x:f16))", "x:f16"},
+                                                       {"x:f16 + 0", "f32(x:f16)"},
+                                                       {"exp(0)", "1"},
+                                                       {"x * 0", "x * 0"},
+                                                       {"x - x", "x - x"},
+                                                       {"1 / 0", "1 / 0"},
+                                                       {"f16(f32(x:f64))", "f16(f32(x:f64))"},
+                                                       {"not(not(a < b))", "a < b"},
+                                                       {"a < b && 1:bool", "a < b"},
+                                                       {"a < b || 1:bool", "1:bool"}};
   for (const auto& [in, out] : cases) EXPECT_EQ(to_string(simplify(*parse_expr(in))), out) << in;
 }
 
@@ -169,7 +193,8 @@ TEST(ExprSimplify, KeepsValues) {
   std::mt19937_64 rng(seed);
   for (int i = 0; i < 4000; ++i) {
     const Expr e = random_expr(rng, 5), s = simplify(e);
-    // f32 arithmetic is evaluated in double, where a cast from f32 to f32 rounds though it does nothing.
+    // f32 arithmetic is evaluated in double, where a cast from f32 to f32 rounds though it does
+    // nothing.
     bool idle_cast = false;
     visit(e, [&](const Expr& c) { idle_cast |= c->op == Op::Cast && c->args[0]->type == c->type; });
     if (idle_cast) continue;
@@ -180,8 +205,10 @@ TEST(ExprSimplify, KeepsValues) {
     env.index = [&](int k) { return double(k); };
     env.param = [&](const std::string&) { return 4.0; };
     const double a = evaluate(e, env), b = evaluate(s, env);
-    ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-12 * std::abs(a))
-        << "seed " << seed << ": " << to_string(e) << " = " << a << ", " << to_string(s) << " = " << b;
+    ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b)) ||
+                std::abs(a - b) <= 1e-12 * std::abs(a))
+        << "seed " << seed << ": " << to_string(e) << " = " << a << ", " << to_string(s) << " = "
+        << b;
     ASSERT_EQ(e->type, s->type) << to_string(e);
   }
 }

@@ -41,7 +41,8 @@ double decode(const Format& f, unsigned bits) {
 TEST(ExprTypes, NamesRoundTrip) {
   for (int i = 0; i <= static_cast<int>(Type::F64); ++i)
     EXPECT_EQ(type_from_name(type_name(Type(i))), Type(i));
-  for (int i = 0; i <= static_cast<int>(Op::Select); ++i) EXPECT_EQ(op_from_name(op_name(Op(i))), Op(i));
+  for (int i = 0; i <= static_cast<int>(Op::Select); ++i)
+    EXPECT_EQ(op_from_name(op_name(Op(i))), Op(i));
   EXPECT_FALSE(type_from_name("f8"));
   EXPECT_EQ(op_arity(Op::Select), 3);
   EXPECT_EQ(op_arity(Op::Cast), 1);
@@ -61,8 +62,8 @@ TEST(ExprTypes, ArithmeticType) {
   EXPECT_EQ(Expr::make(Op::Sqrt, {n})->type, Type::F32);
 }
 
-// Every finite value of a format rounds to itself, every midpoint to the even neighbour, and just beside a
-// midpoint to the nearer one.
+// Every finite value of a format rounds to itself, every midpoint to the even neighbour, and just
+// beside a midpoint to the nearer one.
 TEST(ExprTypes, RoundsToNearestEven) {
   for (const Format& f : kFormats) {
     const unsigned count = 1u << (f.exponent_bits + f.mantissa_bits);

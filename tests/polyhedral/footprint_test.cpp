@@ -11,7 +11,8 @@ namespace programs = testing_programs;
 
 NodeId leaf_of(const Schedule& s, const std::string& stmt) {
   for (const Node* n : preorder(s))
-    if (n->kind == NodeKind::Leaf && statements_below(s, n->id) == std::vector<std::string>{stmt}) return n->id;
+    if (n->kind == NodeKind::Leaf && statements_below(s, n->id) == std::vector<std::string>{stmt})
+      return n->id;
   return -1;
 }
 
@@ -46,7 +47,8 @@ TEST(Footprint, TileClassesRefuse) {
 TEST(Footprint, AttentionLoop) {
   ContextPtr ctx = make_context();
   NodeId band = 0;
-  Schedule s = flash(bound(programs::attention(ctx, false), {{"H", 2}, {"N", 64}, {"D", 8}}), 16, 4, &band);
+  Schedule s =
+      flash(bound(programs::attention(ctx, false), {{"H", 2}, {"N", 64}, {"D", 8}}), 16, 4, &band);
   auto f = footprints(s, band, {});
   ASSERT_TRUE(f) << f.error().text();
   int seen = 0;
@@ -73,7 +75,8 @@ TEST(Footprint, AttentionLoop) {
 TEST(Footprint, BoxNeverExceedsTheTensor) {
   ContextPtr ctx = make_context();
   NodeId band = 0;
-  Schedule s = flash(bound(programs::attention(ctx, false), {{"H", 1}, {"N", 3}, {"D", 2}}), 16, 4, &band);
+  Schedule s =
+      flash(bound(programs::attention(ctx, false), {{"H", 1}, {"N", 3}, {"D", 2}}), 16, 4, &band);
   auto f = footprints(s, band, {});
   ASSERT_TRUE(f);
   for (const Footprint& x : *f) {

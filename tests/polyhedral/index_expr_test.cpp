@@ -61,13 +61,20 @@ struct Random {
     auto [b, y] = make(depth - 1);
     int64_t q = x >= 0 ? x / d : -((-x + d - 1) / d);
     switch (rng() % 7) {
-      case 0: return {a + b, x + y};
-      case 1: return {a - b, x - y};
-      case 2: return {a * c, x * c};
-      case 3: return {IndexExpr::floordiv(a, d), q};
-      case 4: return {IndexExpr::mod(a, d), x - q * d};
-      case 5: return {IndexExpr::min(a, b), std::min(x, y)};
-      default: return {IndexExpr::max(a, b), std::max(x, y)};
+      case 0:
+        return {a + b, x + y};
+      case 1:
+        return {a - b, x - y};
+      case 2:
+        return {a * c, x * c};
+      case 3:
+        return {IndexExpr::floordiv(a, d), q};
+      case 4:
+        return {IndexExpr::mod(a, d), x - q * d};
+      case 5:
+        return {IndexExpr::min(a, b), std::min(x, y)};
+      default:
+        return {IndexExpr::max(a, b), std::max(x, y)};
     }
   }
 };
@@ -98,8 +105,9 @@ TEST(IndexExpr, OddNamesRoundTrip) {
 }
 
 TEST(IndexExpr, MalformedTextIsRefused) {
-  for (const char* t : {"", "i +", "i*j", "floor(i/0)", "floor(i/-2)", "floor(i)", "mod(i)", "min(i)", "(i", "i)",
-                        "99999999999999999999", "`abc", "and", "i $ j", "mod(i, j)", "\xff"}) {
+  for (const char* t :
+       {"", "i +", "i*j", "floor(i/0)", "floor(i/-2)", "floor(i)", "mod(i)", "min(i)", "(i", "i)",
+        "99999999999999999999", "`abc", "and", "i $ j", "mod(i, j)", "\xff"}) {
     auto e = parse_index(t);
     EXPECT_FALSE(e) << t;
     if (!e) {

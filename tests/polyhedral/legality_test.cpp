@@ -11,7 +11,8 @@ namespace {
 using namespace testing_programs;
 
 // A repair record without algebra: enough for what the order analysis must do with it.
-Repair payment(NodeId band, std::vector<std::string> targets, std::vector<std::string> sources, std::vector<std::string> via) {
+Repair payment(NodeId band, std::vector<std::string> targets, std::vector<std::string> sources,
+               std::vector<std::string> via) {
   Repair r;
   r.band = band;
   r.targets = std::move(targets);
@@ -22,7 +23,8 @@ Repair payment(NodeId band, std::vector<std::string> targets, std::vector<std::s
 
 // m, P, l fused at [h, i, j] without a check, and the band.
 Schedule fused_softmax(const Session& t, NodeId& band) {
-  Expected<Schedule> s = apply_unchecked(t.s, "fuse", {{"node", t.root()}, {"first", 2}, {"last", 4}, {"depth", 3}});
+  Expected<Schedule> s =
+      apply_unchecked(t.s, "fuse", {{"node", t.root()}, {"first", 2}, {"last", 4}, {"depth", 3}});
   EXPECT_TRUE(s);
   band = s->root->children[2]->children[0]->id;
   return *s;
@@ -75,7 +77,8 @@ TEST(Legality, RepairsDoNotPayForGrid) {
   NodeId band = -1;
   Schedule s = fused_softmax(t, band);
   s.repairs = {payment(band, {"S_l"}, {"S_m"}, {"S_P"})};
-  Expected<Schedule> grid = apply_unchecked(s, "map", {{"node", band}, {"member", "*"}, {"mapping", "grid"}});
+  Expected<Schedule> grid =
+      apply_unchecked(s, "map", {{"node", band}, {"member", "*"}, {"mapping", "grid"}});
   ASSERT_TRUE(grid);
   EXPECT_EQ(check(*grid, t.deps).kind, VerdictKind::Illegal);
 }
@@ -119,29 +122,37 @@ TEST(Legality, VerifierFindsMissingAndDoubledInstances) {
   missing.root = make_sequence({t.s.root->children[0]}, t.s.root->id);
   EXPECT_FALSE(verify(missing).ok);
   Schedule twice = t.s;
-  twice.root = make_sequence({t.s.root->children[0], t.s.root->children[1], t.s.root->children[1]}, t.s.root->id);
+  twice.root = make_sequence({t.s.root->children[0], t.s.root->children[1], t.s.root->children[1]},
+                             t.s.root->id);
   EXPECT_FALSE(verify(twice).ok);
   Schedule collapsed = t.s;  // all instances of S_B at one time
-  collapsed.root = make_sequence({with_children(*t.s.root->children[0], {make_leaf(99)}), t.s.root->children[1]}, t.s.root->id);
+  collapsed.root =
+      make_sequence({with_children(*t.s.root->children[0], {make_leaf(99)}), t.s.root->children[1]},
+                    t.s.root->id);
   EXPECT_FALSE(verify(collapsed).ok);
 }
 
-// FlashAttention's loops by general steps: tiles, one grid, a rolling update at the tile loop, tiles in registers.
+// FlashAttention's loops by general steps: tiles, one grid, a rolling update at the tile loop,
+// tiles in registers.
 TEST(Legality, FlashAttentionTreeVerifies) {
   Session t(attention(make_context()));
-  for (const char* n : {"S_S_sum", "S_S", "S_m", "S_P", "S_l", "S_Oa"}) t.must("tile", {{"node", t.band(n)}, {"sizes", {-1, 64, 32}}});
+  for (const char* n : {"S_S_sum", "S_S", "S_m", "S_P", "S_l", "S_Oa"})
+    t.must("tile", {{"node", t.band(n)}, {"sizes", {-1, 64, 32}}});
   t.must("tile", {{"node", t.band("S_O")}, {"sizes", {-1, 64}}});
   t.must("fuse", {{"node", t.root()}, {"first", 0}, {"last", 6}, {"depth", 2}});
   const NodeId grid = t.s.root->children[0]->children[0]->id;
   const NodeId inner = find(t.s, grid)->children[0]->id;
-  Outcome plain = poly::apply(t.s, t.deps, "fuse", {{"node", inner}, {"first", 0}, {"last", 5}, {"depth", 1}});
+  Outcome plain =
+      poly::apply(t.s, t.deps, "fuse", {{"node", inner}, {"first", 0}, {"last", 5}, {"depth", 1}});
   EXPECT_EQ(plain.verdict.kind, VerdictKind::Illegal);
   EXPECT_NE(plain.verdict.suggest.find("rolling_update"), std::string::npos);
   t.must("rolling_update", {{"node", inner}, {"first", 0}, {"last", 5}, {"depth", 1}});
   t.must("map", {{"node", grid}, {"member", "*"}, {"mapping", "grid"}});
-  for (const Statement& st : t.s.program->statements) t.must("map", {{"node", t.band(st.name)}, {"member", "*"}, {"mapping", "tile"}});
+  for (const Statement& st : t.s.program->statements)
+    t.must("map", {{"node", t.band(st.name)}, {"member", "*"}, {"mapping", "tile"}});
   for (const Tensor& x : t.s.program->tensors)
-    if (x.kind == TensorKind::Temp) t.must("set_scope", {{"tensor", x.name}, {"scope", "register"}});
+    if (x.kind == TensorKind::Temp)
+      t.must("set_scope", {{"tensor", x.name}, {"scope", "register"}});
   EXPECT_EQ(check(t.s, t.deps).kind, VerdictKind::Repairable);
   const Verification v = verify(t.s);
   EXPECT_TRUE(v.ok) << v.verdict.why;
@@ -161,13 +172,18 @@ TEST(Legality, FlashAttentionTreeVerifies) {
 TEST(Legality, VerifierWantsSourcesInStep) {
   // the maximum of row 0 has no term, but the sum has one
   Builder b(make_context(), "late", {"N"}, "[N] -> { : N >= 0 }");
-  b.tensor("X", TensorKind::Input, {"N", "N"}).tensor("m", TensorKind::Temp, {"N"}).tensor("l", TensorKind::Temp, {"N"});
+  b.tensor("X", TensorKind::Input, {"N", "N"})
+      .tensor("m", TensorKind::Temp, {"N"})
+      .tensor("l", TensorKind::Temp, {"N"});
   b.tensor("O", TensorKind::Output, {"N"});
-  b.statement("m", "i,j", "0 <= i < N and 0 <= j < i", "i", {{"X", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
-  b.statement("l", "i,j", "0 <= i < N and 0 <= j <= i", "i", {{"X", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("m", "i,j", "0 <= i < N and 0 <= j < i", "i", {{"X", "i,j"}}, rd(0),
+              over(ReduceOp::Max, {1}));
+  b.statement("l", "i,j", "0 <= i < N and 0 <= j <= i", "i", {{"X", "i,j"}, {"m", "i"}},
+              exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
   b.statement("O", "i", "0 <= i < N", "i", {{"l", "i"}}, rd(0));
   Session t(b.done());
-  Expected<Schedule> s = apply_unchecked(t.s, "fuse", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  Expected<Schedule> s =
+      apply_unchecked(t.s, "fuse", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
   ASSERT_TRUE(s);
   Schedule paid = *s;
   paid.repairs = {payment(s->root->children[0]->children[0]->id, {"S_l"}, {"S_m"}, {})};
@@ -177,8 +193,8 @@ TEST(Legality, VerifierWantsSourcesInStep) {
   EXPECT_NE(v.verdict.why.find("before S_m has a value"), std::string::npos) << v.verdict.why;
 }
 
-// Random scripts without checks: the walk and the verifier must agree on every schedule they produce, and so must
-// the check of the last change alone when everything before it was legal.
+// Random scripts without checks: the walk and the verifier must agree on every schedule they
+// produce, and so must the check of the last change alone when everything before it was legal.
 void agree(const std::function<ProgramPtr(ContextPtr)>& make, unsigned seed, int rounds,
            bool some_illegal = true) {
   std::mt19937 rng(seed);
@@ -206,7 +222,8 @@ void agree(const std::function<ProgramPtr(ContextPtr)>& make, unsigned seed, int
             const Node* q = seqs[static_cast<size_t>(pick(static_cast<int>(seqs.size())))];
             const int first = pick(static_cast<int>(q->children.size()) - 1);
             name = "fuse";
-            params = {{"node", q->id}, {"first", first}, {"last", first + 1}, {"depth", 1 + pick(3)}};
+            params = {
+                {"node", q->id}, {"first", first}, {"last", first + 1}, {"depth", 1 + pick(3)}};
           }
           break;
         case 2: {
@@ -230,11 +247,15 @@ void agree(const std::function<ProgramPtr(ContextPtr)>& make, unsigned seed, int
           break;
         case 5:
           name = "map";
-          params = {{"node", b->id}, {"member", pick(members)}, {"mapping", pick(2) ? "grid" : "tile"}};
+          params = {
+              {"node", b->id}, {"member", pick(members)}, {"mapping", pick(2) ? "grid" : "tile"}};
           break;
         case 6:
           name = "shift";
-          params = {{"node", b->id}, {"member", pick(members)}, {"amount", pick(3) - 1}, {"statements", b->statements[0]}};
+          params = {{"node", b->id},
+                    {"member", pick(members)},
+                    {"amount", pick(3) - 1},
+                    {"statements", b->statements[0]}};
           break;
         case 7:
           name = "distribute";
@@ -246,10 +267,13 @@ void agree(const std::function<ProgramPtr(ContextPtr)>& make, unsigned seed, int
       const Verdict full = check(*next, base.deps);
       const Verification independent = verify(*next);
       ASSERT_EQ(full.kind == VerdictKind::Legal, independent.ok)
-          << "seed " << seed << " round " << round << ": " << name << " " << params.dump() << "\ncheck: " << full.why
-          << "\nverify: " << independent.verdict.why << "\n" << to_text(*next);
+          << "seed " << seed << " round " << round << ": " << name << " " << params.dump()
+          << "\ncheck: " << full.why << "\nverify: " << independent.verdict.why << "\n"
+          << to_text(*next);
       if (before_legal) {
-        ASSERT_EQ(check_change(s, *next, base.deps).kind, full.kind) << "seed " << seed << ": " << name << " " << params.dump() << "\n" << to_text(*next);
+        ASSERT_EQ(check_change(s, *next, base.deps).kind, full.kind)
+            << "seed " << seed << ": " << name << " " << params.dump() << "\n"
+            << to_text(*next);
       }
       (full.kind == VerdictKind::Legal ? legal : illegal)++;
       before_legal = full.kind == VerdictKind::Legal;

@@ -10,7 +10,7 @@ namespace nautilus::poly::testing_trees {
 
 struct Execution {
   std::vector<std::pair<std::string, std::vector<int64_t>>> instances;  // in order of execution
-  int full = 0, partial = 0, empty = 0;                                  // tile statements executed
+  int full = 0, partial = 0, empty = 0;                                 // tile statements executed
 };
 
 inline void run(const LoopPtr& l, std::map<std::string, int64_t>& env, Execution& out) {
@@ -19,15 +19,18 @@ inline void run(const LoopPtr& l, std::map<std::string, int64_t>& env, Execution
       for (const LoopPtr& c : l->children) run(c, env, out);
       return;
     case Loop::Kind::For:
-      for (int64_t v = l->lower.evaluate(env), end = l->upper.evaluate(env); v < end; v += l->step) {
+      for (int64_t v = l->lower.evaluate(env), end = l->upper.evaluate(env); v < end;
+           v += l->step) {
         env[l->iv] = v;
         for (const LoopPtr& c : l->children) run(c, env, out);
       }
       env.erase(l->iv);
       return;
     case Loop::Kind::If:
-      if (l->condition.evaluate(env)) run(l->children[0], env, out);
-      else if (l->children.size() > 1) run(l->children[1], env, out);
+      if (l->condition.evaluate(env))
+        run(l->children[0], env, out);
+      else if (l->children.size() > 1)
+        run(l->children[1], env, out);
       return;
     case Loop::Kind::Statement: {
       std::vector<int64_t> x;

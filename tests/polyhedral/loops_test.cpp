@@ -36,7 +36,8 @@ void expect_covers(const Schedule& s, const Execution& e) {
 void expect_order(const Schedule& s, const Execution& e) {
   const Sizes sizes = sample_point(s.program->param_context)->params;
   std::map<std::string, isl::map> flat;
-  for (const isl::map& m : maps_of(flat_schedule(s))) flat.emplace(tuple_name_in(m), substitute_params(m, sizes));
+  for (const isl::map& m : maps_of(flat_schedule(s)))
+    flat.emplace(tuple_name_in(m), substitute_params(m, sizes));
   std::vector<int64_t> last;
   for (const auto& [stmt, x] : e.instances) {
     isl::set at = isl::set::universe(flat.at(stmt).domain().space());
@@ -64,7 +65,8 @@ Execution execute(const Schedule& s, bool ordered, LoopPtr* out = nullptr) {
 TEST(Loops, InitialOrders) {
   ContextPtr ctx = make_context();
   for (int64_t n : {0, 1, 2, 7}) {
-    execute(initial_schedule(bound(programs::attention(ctx), {{"H", 2}, {"N", n}, {"D", 2}})), true);
+    execute(initial_schedule(bound(programs::attention(ctx), {{"H", 2}, {"N", n}, {"D", 2}})),
+            true);
     execute(initial_schedule(bound(programs::matmul(ctx), {{"M", n}, {"N", 3}, {"K", n}})), true);
     if (n >= 2) execute(initial_schedule(bound(programs::recurrence(ctx), {{"N", n}})), true);
   }
@@ -76,14 +78,23 @@ TEST(Loops, SkewReverseStrideAndShift) {
   struct Case {
     const char *outer, *inner;
   };
-  for (const Case& c : {Case{"2*i + j", "j"}, {"-j", "i"}, {"3*i", "j"}, {"i + j", "i - j"}, {"floor(i/4)", "j"}, {"floor((i+j)/3)", "i"},
-                        {"i mod 4", "j"}, {"-floor(-i/2)", "2*j+1"}}) {
+  for (const Case& c : {Case{"2*i + j", "j"},
+                        {"-j", "i"},
+                        {"3*i", "j"},
+                        {"i + j", "i - j"},
+                        {"floor(i/4)", "j"},
+                        {"floor((i+j)/3)", "i"},
+                        {"i mod 4", "j"},
+                        {"-floor(-i/2)", "2*j+1"}}) {
     SCOPED_TRACE(std::string(c.outer) + ", " + c.inner);
     Tree t(p);
-    auto one = [&](const char* name, const char* text) { return t.member(name, std::vector<std::string>{"S_A"}, text); };
+    auto one = [&](const char* name, const char* text) {
+      return t.member(name, std::vector<std::string>{"S_A"}, text);
+    };
     Schedule s = t.done(t.band({one("t", c.outer), one("u", c.inner)}, t.leaf()));
     LoopPtr l;
-    const bool total = std::string(c.outer).find("i/") == std::string::npos && std::string(c.outer).find("mod") == std::string::npos &&
+    const bool total = std::string(c.outer).find("i/") == std::string::npos &&
+                       std::string(c.outer).find("mod") == std::string::npos &&
                        std::string(c.outer).find("j)/") == std::string::npos;
     execute(s, total, &l);
   }
@@ -95,9 +106,13 @@ TEST(Loops, FusedWithGuardsAndShift) {
     ProgramPtr p = bound(programs::two_pointwise(ctx, "i-2"), {{"N", n}});
     Tree t(p);
     NodePtr body = t.sequence({t.filter({"S_B"}, t.leaf()), t.filter({"S_C"}, t.leaf())});
-    execute(t.done(t.band({t.member("f", {{"S_B", "i"}, {"S_C", "i - 2"}}, Mapping::Serial)}, body)), true);
+    execute(
+        t.done(t.band({t.member("f", {{"S_B", "i"}, {"S_C", "i - 2"}}, Mapping::Serial)}, body)),
+        true);
     Tree u(p);  // both statements at one leaf, the second at even times only
-    execute(u.done(u.band({u.member("f", {{"S_B", "i"}, {"S_C", "2*i"}}, Mapping::Serial)}, u.leaf())), false);
+    execute(
+        u.done(u.band({u.member("f", {{"S_B", "i"}, {"S_C", "2*i"}}, Mapping::Serial)}, u.leaf())),
+        false);
   }
 }
 
@@ -108,8 +123,14 @@ TEST(Loops, TiledMatmulAtAwkwardSizes) {
       ProgramPtr p = bound(programs::matmul(ctx), {{"M", n}, {"N", 5}, {"K", n + 1}});
       Tree t(p);
       const std::vector<std::string> c{"S_C"};
-      NodePtr tile = t.band({t.member("i1", c, "i", Mapping::Tile), t.member("j1", c, "j", Mapping::Tile), t.member("k1", c, "k", Mapping::Tile)}, t.leaf());
-      NodePtr loops = t.band({t.member("i0", c, "floor(i/4)", outer, 4), t.member("j0", c, "floor(j/4)", outer, 4), t.member("k0", c, "floor(k/4)", Mapping::Serial, 4)}, tile);
+      NodePtr tile =
+          t.band({t.member("i1", c, "i", Mapping::Tile), t.member("j1", c, "j", Mapping::Tile),
+                  t.member("k1", c, "k", Mapping::Tile)},
+                 t.leaf());
+      NodePtr loops = t.band(
+          {t.member("i0", c, "floor(i/4)", outer, 4), t.member("j0", c, "floor(j/4)", outer, 4),
+           t.member("k0", c, "floor(k/4)", Mapping::Serial, 4)},
+          tile);
       Execution e = execute(t.done(loops), false);
       EXPECT_EQ(e.full, (n / 4) * 1 * ((n + 1) / 4)) << n;
     }
@@ -121,15 +142,22 @@ TEST(Loops, CausalTilesAreFullPartialOrNeverVisited) {
     int64_t n, ti, tj;
     int full, partial;  // of S_P
   };
-  for (const Case& c : {Case{8, 4, 2, 2, 4}, {8, 2, 4, 2, 4}, {16, 4, 4, 6, 4}, {5, 4, 4, 0, 3}, {7, 8, 8, 0, 1}, {1, 4, 4, 0, 1}}) {
-    Schedule s = flash(bound(programs::attention(ctx), {{"H", 2}, {"N", c.n}, {"D", 3}}), c.ti, c.tj);
+  for (const Case& c : {Case{8, 4, 2, 2, 4},
+                        {8, 2, 4, 2, 4},
+                        {16, 4, 4, 6, 4},
+                        {5, 4, 4, 0, 3},
+                        {7, 8, 8, 0, 1},
+                        {1, 4, 4, 0, 1}}) {
+    Schedule s =
+        flash(bound(programs::attention(ctx), {{"H", 2}, {"N", c.n}, {"D", 3}}), c.ti, c.tj);
     auto l = generate_loops(s);
     ASSERT_TRUE(l) << l.error().text();
     SCOPED_TRACE(to_text(*l));
     Execution e = run(*l);
     expect_covers(s, e);
     EXPECT_EQ(e.empty, 0);
-    const int o_tiles = static_cast<int>(2 * ((c.n + c.ti - 1) / c.ti)), o_full = static_cast<int>(2 * (c.n / c.ti));
+    const int o_tiles = static_cast<int>(2 * ((c.n + c.ti - 1) / c.ti)),
+              o_full = static_cast<int>(2 * (c.n / c.ti));
     EXPECT_EQ(e.full, 2 * 6 * c.full + o_full);
     EXPECT_EQ(e.partial, 2 * 6 * c.partial + o_tiles - o_full);
   }
@@ -143,7 +171,10 @@ TEST(Loops, CausalMaskIsOneConditionAfterSimplification) {
   const std::string text = to_text(*l);
   EXPECT_NE(text.find("for j0 in 0 .. 2*i0\n"), std::string::npos) << text;
   EXPECT_NE(text.find("for j0 in 2*i0 .. 2*i0 + 2\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("S_P[h0, 64*i0 + i1_P:64, 32*j0 + j1_P:32] where 32*j0 + j1_P <= 64*i0 + i1_P\n"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find("S_P[h0, 64*i0 + i1_P:64, 32*j0 + j1_P:32] where 32*j0 + j1_P <= 64*i0 + i1_P\n"),
+      std::string::npos)
+      << text;
 }
 
 TEST(Loops, WholeDimensionAsTileAndTwoLevels) {
@@ -151,22 +182,28 @@ TEST(Loops, WholeDimensionAsTileAndTwoLevels) {
   ProgramPtr p = bound(programs::matmul(ctx), {{"M", 13}, {"N", 6}, {"K", 5}});
   Tree t(p);
   const std::vector<std::string> c{"S_C"};
-  NodePtr tile = t.band({t.member("i2", c, "i", Mapping::Tile), t.member("j1", c, "-j", Mapping::Tile), t.member("k1", c, "k + i", Mapping::Tile)}, t.leaf());
+  NodePtr tile =
+      t.band({t.member("i2", c, "i", Mapping::Tile), t.member("j1", c, "-j", Mapping::Tile),
+              t.member("k1", c, "k + i", Mapping::Tile)},
+             t.leaf());
   NodePtr inner = t.band({t.member("i1", c, "floor(i/2)", Mapping::Serial, 2)}, tile);
   LoopPtr l;
   execute(t.done(t.band({t.member("i0", c, "floor(i/8)", Mapping::Grid, 8)}, inner)), false, &l);
-  EXPECT_NE(to_text(l).find("S_C[2*i1 + i2:2, 0 + j1:6, 0 + k1:5]"), std::string::npos) << to_text(l);
+  EXPECT_NE(to_text(l).find("S_C[2*i1 + i2:2, 0 + j1:6, 0 + k1:5]"), std::string::npos)
+      << to_text(l);
 }
 
 TEST(Loops, RefusesATileThatIsNoDimension) {
   ContextPtr ctx = make_context();
   ProgramPtr p = bound(programs::matmul(ctx), {{"M", 8}, {"N", 8}, {"K", 8}});
   Tree t(p);
-  auto l = generate_loops(t.done(t.band({t.member("z", std::vector<std::string>{"S_C"}, "i + j", Mapping::Tile)}, t.leaf())));
+  auto l = generate_loops(t.done(
+      t.band({t.member("z", std::vector<std::string>{"S_C"}, "i + j", Mapping::Tile)}, t.leaf())));
   ASSERT_FALSE(l);
   EXPECT_NE(l.error().text().find("member z"), std::string::npos) << l.error().text();
   Tree u(programs::matmul(ctx));
-  auto m = generate_loops(u.done(u.band({u.member("i1", std::vector<std::string>{"S_C"}, "i", Mapping::Tile)}, u.leaf())));
+  auto m = generate_loops(u.done(
+      u.band({u.member("i1", std::vector<std::string>{"S_C"}, "i", Mapping::Tile)}, u.leaf())));
   ASSERT_FALSE(m);
   EXPECT_NE(m.error().text().find("not constant"), std::string::npos) << m.error().text();
 }
@@ -176,8 +213,14 @@ TEST(Loops, SymbolicSizes) {
   ProgramPtr p = programs::matmul(ctx);
   Tree t(p);
   const std::vector<std::string> c{"S_C"};
-  NodePtr tile = t.band({t.member("i1", c, "i", Mapping::Tile), t.member("j1", c, "j", Mapping::Tile), t.member("k1", c, "k", Mapping::Tile)}, t.leaf());
-  Schedule s = t.done(t.band({t.member("i0", c, "floor(i/4)", Mapping::Grid, 4), t.member("j0", c, "floor(j/4)", Mapping::Grid, 4), t.member("k0", c, "floor(k/4)", Mapping::Serial, 4)}, tile));
+  NodePtr tile =
+      t.band({t.member("i1", c, "i", Mapping::Tile), t.member("j1", c, "j", Mapping::Tile),
+              t.member("k1", c, "k", Mapping::Tile)},
+             t.leaf());
+  Schedule s = t.done(t.band({t.member("i0", c, "floor(i/4)", Mapping::Grid, 4),
+                              t.member("j0", c, "floor(j/4)", Mapping::Grid, 4),
+                              t.member("k0", c, "floor(k/4)", Mapping::Serial, 4)},
+                             tile));
   auto l = generate_loops(s);
   ASSERT_TRUE(l) << l.error().text();
   Execution e;

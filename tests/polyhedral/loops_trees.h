@@ -19,39 +19,49 @@ class Tree {
   explicit Tree(ProgramPtr p) : p_(std::move(p)) {}
 
   // A member "name": for each statement its affine text over the statement's dims, "floor(i/4)".
-  BandMember member(const std::string& name, const std::map<std::string, std::string>& at, Mapping mapping,
-                    int64_t step = 1) const {
+  BandMember member(const std::string& name, const std::map<std::string, std::string>& at,
+                    Mapping mapping, int64_t step = 1) const {
     BandMember m;
     m.name = name;
     m.mapping = mapping;
     m.step = step;
     for (const auto& [stmt, text] : at) {
       std::string dims, params;
-      for (const std::string& d : dim_names(p_->statement(stmt)->domain)) dims += (dims.empty() ? "" : ",") + d;
+      for (const std::string& d : dim_names(p_->statement(stmt)->domain))
+        dims += (dims.empty() ? "" : ",") + d;
       for (const std::string& q : p_->params) params += (params.empty() ? "" : ",") + q;
-      m.schedule[stmt] = isl::aff(p_->context->get(), "[" + params + "] -> { " + stmt + "[" + dims + "] -> [(" + text + ")] }");
+      m.schedule[stmt] = isl::aff(p_->context->get(), "[" + params + "] -> { " + stmt + "[" + dims +
+                                                          "] -> [(" + text + ")] }");
     }
     return m;
   }
   // The same text for every statement.
-  BandMember member(const std::string& name, const std::vector<std::string>& stmts, const std::string& text,
-                    Mapping mapping = Mapping::Serial, int64_t step = 1) const {
+  BandMember member(const std::string& name, const std::vector<std::string>& stmts,
+                    const std::string& text, Mapping mapping = Mapping::Serial,
+                    int64_t step = 1) const {
     std::map<std::string, std::string> at;
     for (const std::string& s : stmts) at[s] = text;
     return member(name, at, mapping, step);
   }
-  NodePtr band(std::vector<BandMember> members, NodePtr child) { return make_band(std::move(members), std::move(child), next_++); }
+  NodePtr band(std::vector<BandMember> members, NodePtr child) {
+    return make_band(std::move(members), std::move(child), next_++);
+  }
   NodePtr leaf() { return make_leaf(next_++); }
   NodePtr filter(const std::vector<std::string>& stmts, NodePtr child) {
     isl::union_set u = p_->statement(stmts[0])->domain.to_union_set();
-    for (size_t k = 1; k < stmts.size(); ++k) u = u.unite(p_->statement(stmts[k])->domain.to_union_set());
+    for (size_t k = 1; k < stmts.size(); ++k)
+      u = u.unite(p_->statement(stmts[k])->domain.to_union_set());
     return make_filter(u, std::move(child), next_++);
   }
-  NodePtr sequence(std::vector<NodePtr> filters) { return make_sequence(std::move(filters), next_++); }
+  NodePtr sequence(std::vector<NodePtr> filters) {
+    return make_sequence(std::move(filters), next_++);
+  }
   // A Tile band of one statement over a leaf: {"i1", "i"} ...
-  NodePtr tile(const std::string& stmt, const std::vector<std::pair<std::string, std::string>>& axes) {
+  NodePtr tile(const std::string& stmt,
+               const std::vector<std::pair<std::string, std::string>>& axes) {
     std::vector<BandMember> members;
-    for (const auto& [name, text] : axes) members.push_back(member(name, std::vector<std::string>{stmt}, text, Mapping::Tile));
+    for (const auto& [name, text] : axes)
+      members.push_back(member(name, std::vector<std::string>{stmt}, text, Mapping::Tile));
     return filter({stmt}, band(std::move(members), leaf()));
   }
   Schedule done(NodePtr root, std::map<std::string, Scope> scopes = {}) const {
@@ -69,12 +79,15 @@ class Tree {
   NodeId next_ = 1;
 };
 
-// FlashAttention over the statements of testing_programs::attention: one kernel, grid [h, i0], loop j0.
+// FlashAttention over the statements of testing_programs::attention: one kernel, grid [h, i0], loop
+// j0.
 inline Schedule flash(const ProgramPtr& p, int64_t ti, int64_t tj, NodeId* band_id = nullptr) {
   Tree t(p);
   const std::vector<std::string> all{"S_S_sum", "S_S", "S_m", "S_P", "S_l", "S_Oa", "S_O"};
   const std::vector<std::string> in(all.begin(), all.end() - 1);
-  auto floor_of = [](const std::string& x, int64_t n) { return "floor(" + x + "/" + std::to_string(n) + ")"; };
+  auto floor_of = [](const std::string& x, int64_t n) {
+    return "floor(" + x + "/" + std::to_string(n) + ")";
+  };
   NodePtr body = t.sequence({
       t.tile("S_S_sum", {{"i1", "i"}, {"j1", "j"}, {"d1", "d"}}),
       t.tile("S_S", {{"i1_S", "i"}, {"j1_S", "j"}}),
@@ -85,8 +98,10 @@ inline Schedule flash(const ProgramPtr& p, int64_t ti, int64_t tj, NodeId* band_
   });
   NodePtr loop = t.band({t.member("j0", in, floor_of("j", tj), Mapping::Serial, tj)}, body);
   if (band_id) *band_id = t.last();
-  NodePtr grid = t.band({t.member("h0", all, "h", Mapping::Grid), t.member("i0", all, floor_of("i", ti), Mapping::Grid, ti)},
-                        t.sequence({t.filter(in, loop), t.tile("S_O", {{"i1_O", "i"}, {"d1_O", "d"}})}));
+  NodePtr grid =
+      t.band({t.member("h0", all, "h", Mapping::Grid),
+              t.member("i0", all, floor_of("i", ti), Mapping::Grid, ti)},
+             t.sequence({t.filter(in, loop), t.tile("S_O", {{"i1_O", "i"}, {"d1_O", "d"}})}));
   std::map<std::string, Scope> scopes;
   for (const char* r : {"S_sum", "S", "m", "P", "l", "Oa"}) scopes[r] = Scope::Register;
   return t.done(grid, scopes);

@@ -59,19 +59,28 @@ statement S_y(zero, i)
 // A user reduction may be reordered: its operation must allow that.
 TEST(Naut, UserReductionsAreCommutativeAndAssociative) {
   const auto text = [](const std::string& combine, const std::string& identity) {
-    return "naut 1\nprogram p\nsizes N\ntensor X input f32\n  extent [N] -> { [(N)] }\ntensor y output f32\n"
-           "statement S_y(i)\n  domain [N] -> { S_y[i] : 0 <= i < N }\n  write y { S_y[i] -> y[] }\n"
-           "  read X { S_y[i] -> X[i] }\n  expr $0\n  reduce user over 0\n  combine " + combine + "\n  identity " + identity + "\n";
+    return "naut 1\nprogram p\nsizes N\ntensor X input f32\n  extent [N] -> { [(N)] }\ntensor y "
+           "output f32\n"
+           "statement S_y(i)\n  domain [N] -> { S_y[i] : 0 <= i < N }\n  write y { S_y[i] -> y[] "
+           "}\n"
+           "  read X { S_y[i] -> X[i] }\n  expr $0\n  reduce user over 0\n  combine " +
+           combine + "\n  identity " + identity + "\n";
   };
   const struct {
     const char *combine, *identity, *why;
-  } cases[] = {{"a - b", "0", "not commutative"}, {"a * b + 1", "0", "not its identity"}, {"a + b", "1", "not its identity"},
-               {"select(a == 0 || b == 0, a + b, 2 * (a + b))", "0", "not associative"}, {"a + b + a * b", "0", ""}, {"max(a, b)", "-inf", ""}};
+  } cases[] = {{"a - b", "0", "not commutative"},
+               {"a * b + 1", "0", "not its identity"},
+               {"a + b", "1", "not its identity"},
+               {"select(a == 0 || b == 0, a + b, 2 * (a + b))", "0", "not associative"},
+               {"a + b + a * b", "0", ""},
+               {"max(a, b)", "-inf", ""}};
   for (const auto& c : cases) {
     const auto p = parse_naut(make_context(), text(c.combine, c.identity));
     const std::string said = p ? "" : p.error().text();
-    if (*c.why) EXPECT_NE(said.find(c.why), std::string::npos) << c.combine << ": " << said;
-    else EXPECT_TRUE(p) << said;
+    if (*c.why)
+      EXPECT_NE(said.find(c.why), std::string::npos) << c.combine << ": " << said;
+    else
+      EXPECT_TRUE(p) << said;
   }
 }
 
@@ -89,7 +98,8 @@ TEST(Naut, ErrorsHavePositionAndReason) {
       {"  extent [N] -> { [(N)] }", "  extent [N] -> { [(N) }", "x.naut:6:10", "isl cannot read"},
       {"tensor B", "tensor A", "x.naut:8:", "declared twice"},
       {"S_C[i, k, j] : 0", "S_D[i, k, j] : 0", "x.naut:15:10", "must be of S_C"},
-      {"read A { S_C[i, k, j] -> A[i, j] }", "read A { S_C[i, k, j] -> A[i] }", "x.naut:17:10", "2 dimensions"},
+      {"read A { S_C[i, k, j] -> A[i, j] }", "read A { S_C[i, k, j] -> A[i] }", "x.naut:17:10",
+       "2 dimensions"},
       {"read A {", "read AA {", "x.naut:17:8", "no tensor AA"},
       {"expr $0 * $1", "expr $0 * ", "x.naut:19:12", "expected"},
       {"expr $0 * $1", "expr $0 * $2", "x.naut:14:1", "$2"},
@@ -103,8 +113,10 @@ TEST(Naut, ErrorsHavePositionAndReason) {
       {"S_C(i, k, j)", "S_C(i, i, j)", "x.naut:14:", "named twice"},
       {"S_C(i, k, j)", "S_C(N, k, j)", "x.naut:14:1", "cannot name a dimension"},
       {"tensor C output", "tensor S_C output", "", ""},
-      {"reduce sum over 2\n", "reduce sum over 2\noriginal { domain: \"{ S_C[i, k, j] }\" }\n", "x.naut:1:1", "cover"},
-      {"reduce sum over 2\n", "reduce sum over 2\noriginal { dom }\n", "x.naut:21:10", "isl cannot read"},
+      {"reduce sum over 2\n", "reduce sum over 2\noriginal { domain: \"{ S_C[i, k, j] }\" }\n",
+       "x.naut:1:1", "cover"},
+      {"reduce sum over 2\n", "reduce sum over 2\noriginal { dom }\n", "x.naut:21:10",
+       "isl cannot read"},
       {"read B {", "read B gather {", "x.naut:18:10", ""},
   };
   for (const Broken& c : cases) {
@@ -117,7 +129,8 @@ TEST(Naut, ErrorsHavePositionAndReason) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << c.replace;
     ASSERT_FALSE(p) << c.replace;
     EXPECT_EQ(p.error().where.find(c.where), 0u) << c.replace << ": " << p.error().text();
-    EXPECT_NE(p.error().text().find(c.why), std::string::npos) << c.replace << ": " << p.error().text();
+    EXPECT_NE(p.error().text().find(c.why), std::string::npos)
+        << c.replace << ": " << p.error().text();
   }
 }
 
@@ -144,14 +157,37 @@ TEST(Naut, HugeAndDeepInputs) {
   EXPECT_FALSE(interpret(*p, {{"N", 1}, {"M", 1}, {"K", 1}}, {{"A", {1}}, {"B", {1}}}));
 }
 
-// Random edits of good texts: any answer but a crash; what parses can be validated, printed and read back.
+// Random edits of good texts: any answer but a crash; what parses can be validated, printed and
+// read back.
 TEST(Naut, SurvivesMutations) {
   const char* seed_text = std::getenv("NAUTILUS_SEED");
   const unsigned seed = seed_text ? static_cast<unsigned>(std::atoi(seed_text)) : 7;
   SCOPED_TRACE("NAUTILUS_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
-  const std::vector<std::string> words{"{", "}", "[", "]", "->", ":", "N", "0", "-1", "exists", "(", ")", "S_C", "and",
-                                       "or", "\n", "over", "gather", "#0", "$9", "*", "floor", "9999999999999999", "i"};
+  const std::vector<std::string> words{"{",
+                                       "}",
+                                       "[",
+                                       "]",
+                                       "->",
+                                       ":",
+                                       "N",
+                                       "0",
+                                       "-1",
+                                       "exists",
+                                       "(",
+                                       ")",
+                                       "S_C",
+                                       "and",
+                                       "or",
+                                       "\n",
+                                       "over",
+                                       "gather",
+                                       "#0",
+                                       "$9",
+                                       "*",
+                                       "floor",
+                                       "9999999999999999",
+                                       "i"};
   int read = 0;
   for (int round = 0; round < 1500; ++round) {
     const char* base[] = {samples::kMatmul, samples::kSeidel, samples::kPaged};
@@ -160,10 +196,17 @@ TEST(Naut, SurvivesMutations) {
     for (int e = 0; e < edits; ++e) {
       const size_t at = random() % text.size();
       switch (random() % 4) {
-        case 0: text.erase(at, 1 + random() % 6); break;
-        case 1: text.insert(at, words[random() % words.size()]); break;
-        case 2: text[at] = static_cast<char>(random() % 256); break;
-        default: std::swap(text[at], text[random() % text.size()]);
+        case 0:
+          text.erase(at, 1 + random() % 6);
+          break;
+        case 1:
+          text.insert(at, words[random() % words.size()]);
+          break;
+        case 2:
+          text[at] = static_cast<char>(random() % 256);
+          break;
+        default:
+          std::swap(text[at], text[random() % text.size()]);
       }
     }
 #if defined(__SANITIZE_ADDRESS__)

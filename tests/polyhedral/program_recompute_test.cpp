@@ -18,7 +18,9 @@ Buffers inputs_of(const Program& p, const Sizes& sizes) {
     size_t n = 1;
     for (const isl::pw_aff& e : t.extents) n *= static_cast<size_t>(*dim_max(e.as_set(), 0));
     std::vector<double> v(n);
-    for (size_t k = 0; k < n; ++k) v[k] = is_float(t.type) ? std::sin(1.0 + 0.7 * static_cast<double>(k)) : static_cast<double>(k % 2);
+    for (size_t k = 0; k < n; ++k)
+      v[k] = is_float(t.type) ? std::sin(1.0 + 0.7 * static_cast<double>(k))
+                              : static_cast<double>(k % 2);
     out.emplace(t.name, v);
   }
   return out;
@@ -33,7 +35,8 @@ void expect_same(const Program& before, const Program& after, const Sizes& sizes
   ASSERT_TRUE(a) << a.error().text();
   ASSERT_TRUE(b) << b.error().text() << "\n" << print_naut(after);
   for (const auto& [name, values] : *a)
-    for (size_t k = 0; k < values.size(); ++k) EXPECT_NEAR(b->at(name)[k], values[k], 1e-12) << name << " " << k;
+    for (size_t k = 0; k < values.size(); ++k)
+      EXPECT_NEAR(b->at(name)[k], values[k], 1e-12) << name << " " << k;
 }
 
 TEST(Recompute, InlinesPointwise) {
@@ -83,7 +86,8 @@ statement S_O(i)
   const auto kept = recompute_in(same, "S_T", "S_O");
   ASSERT_TRUE(kept) << kept.error().text();
   expect_same(same, kept->program, {{"N", 5}});
-  for (const char* rest : {"  reduce sum over 0\n", "  guard #0 <= $0:i32\n  reduce sum over 0\n"}) {
+  for (const char* rest :
+       {"  reduce sum over 0\n", "  guard #0 <= $0:i32\n  reduce sum over 0\n"}) {
     const auto dropped = recompute_in(parsed((head + rest).c_str()), "S_T", "S_O");
     ASSERT_FALSE(dropped) << print_naut(dropped->program);
     EXPECT_NE(dropped.error().why.find("condition"), std::string::npos) << dropped.error().text();
@@ -99,7 +103,9 @@ TEST(Recompute, CopiesAReductionWithTheConsumersOtherDims) {
   EXPECT_EQ(dim_names(copy.domain), (std::vector<std::string>{"i", "j", "d"}));
   EXPECT_EQ(r->program.tensor(copy.write.tensor)->rank(), 2u);
   EXPECT_TRUE(copy.domain.intersect_params(p.param_context)
-                  .is_equal(isl::set(p.context->get(), "[N, D] -> { " + r->copy + "[i, j, d] : 0 <= j <= i < N and 0 <= d < D }")));
+                  .is_equal(isl::set(
+                      p.context->get(),
+                      "[N, D] -> { " + r->copy + "[i, j, d] : 0 <= j <= i < N and 0 <= d < D }")));
   expect_same(p, r->program, {{"N", 5}, {"D", 3}});
   const auto plain = recompute_in(p, "S_l", "S_O", std::vector<std::string>{});
   ASSERT_TRUE(plain);
@@ -165,7 +171,8 @@ statement S_y(i)
   InterpretOptions round;
   round.round_stores = true;
   const Buffers in = inputs_of(q, {{"N", 7}});
-  EXPECT_EQ(interpret(q, {{"N", 7}}, in, round)->at("y"), interpret(r->program, {{"N", 7}}, in, round)->at("y"));
+  EXPECT_EQ(interpret(q, {{"N", 7}}, in, round)->at("y"),
+            interpret(r->program, {{"N", 7}}, in, round)->at("y"));
 }
 
 TEST(Recompute, GivenOrderIsExtended) {
@@ -182,7 +189,7 @@ TEST(Recompute, GivenOrderIsExtended) {
 
 TEST(Recompute, Refusals) {
   const Program s = parsed(samples::kSeidel);
-  EXPECT_FALSE(recompute_in(s, "S_A", "S_B"));      // overwritten
+  EXPECT_FALSE(recompute_in(s, "S_A", "S_B"));  // overwritten
   EXPECT_FALSE(recompute_in(s, "S_init", "S_A"));
   const Program p = restrict_to_demanded(parsed(samples::kCausal));
   EXPECT_FALSE(recompute_in(p, "S_P", "S_P"));

@@ -17,8 +17,9 @@ std::vector<double> ramp(size_t n, double step = 0.37) {
 
 TEST(Program, Elements) {
   const Program p = parsed(samples::kMatmul);
-  EXPECT_TRUE(p.elements(*p.tensor("C")).is_equal(
-      isl::set(p.context->get(), "[N, K] -> { C[i, k] : 0 <= i < N and 0 <= k < K }")));
+  EXPECT_TRUE(p.elements(*p.tensor("C"))
+                  .is_equal(isl::set(p.context->get(),
+                                     "[N, K] -> { C[i, k] : 0 <= i < N and 0 <= k < K }")));
   const Program q = parsed(samples::kPaged);
   EXPECT_TRUE(q.elements(*q.tensor("len")).is_equal(isl::set(q.context->get(), "{ len[] }")));
 }
@@ -66,7 +67,8 @@ TEST(Program, DemandIsCausal) {
   isl::ctx c = p.context->get();
   EXPECT_TRUE(p.statement("S_S")->domain.is_equal(
       isl::set(c, "[N, D] -> { S_S[i, j, d] : 0 <= j <= i < N and 0 <= d < D }")));
-  EXPECT_TRUE(p.statement("S_l")->domain.is_equal(isl::set(c, "[N, D] -> { S_l[i, j] : D > 0 and 0 <= j <= i < N }")));
+  EXPECT_TRUE(p.statement("S_l")->domain.is_equal(
+      isl::set(c, "[N, D] -> { S_l[i, j] : D > 0 and 0 <= j <= i < N }")));
   EXPECT_EQ(dim_names(p.statement("S_S")->domain), (std::vector<std::string>{"i", "j", "d"}));
   const auto bad = validate(p);
   EXPECT_FALSE(bad) << bad->text();
@@ -76,7 +78,8 @@ TEST(Program, DemandOfSomeElements) {
   const Program p = parsed(samples::kCausal);
   const Program q = restrict_to_demanded(p, isl::union_set(p.context->get(), "{ O[3, 1] }"));
   isl::ctx c = p.context->get();
-  EXPECT_TRUE(q.statement("S_P")->domain.is_equal(isl::set(c, "[N, D] -> { S_P[3, j] : N > 3 and D > 1 and 0 <= j <= 3 }")));
+  EXPECT_TRUE(q.statement("S_P")->domain.is_equal(
+      isl::set(c, "[N, D] -> { S_P[3, j] : N > 3 and D > 1 and 0 <= j <= 3 }")));
   EXPECT_TRUE(q.statement("S_acc")->domain.is_equal(
       isl::set(c, "[N, D] -> { S_acc[3, 1, j] : N > 3 and D > 1 and 0 <= j <= 3 }")));
   // In place: everything that may matter stays.
@@ -88,8 +91,10 @@ TEST(Program, DemandOfSomeElements) {
 
 TEST(Program, DemandRemovesDeadStatements) {
   std::string text = samples::kMatmul;
-  text += "tensor dead temp f32\n  extent [N] -> { [(N)] }\n"
-          "statement S_dead(i)\n  domain [N] -> { S_dead[i] : 0 <= i < N }\n  write dead { S_dead[i] -> dead[i] }\n  expr 1\n";
+  text +=
+      "tensor dead temp f32\n  extent [N] -> { [(N)] }\n"
+      "statement S_dead(i)\n  domain [N] -> { S_dead[i] : 0 <= i < N }\n  write dead { S_dead[i] "
+      "-> dead[i] }\n  expr 1\n";
   const Program p = restrict_to_demanded(parsed(text));
   EXPECT_EQ(p.statements.size(), 1u);
   EXPECT_EQ(p.tensor("dead"), nullptr);
@@ -104,7 +109,8 @@ TEST(Program, DemandThroughGather) {
 
 TEST(Interpret, Matmul) {
   const Program p = parsed(samples::kMatmul);
-  for (auto [n, m, k] : std::vector<std::array<int64_t, 3>>{{3, 4, 5}, {1, 1, 1}, {0, 3, 2}, {2, 0, 3}, {7, 11, 2}}) {
+  for (auto [n, m, k] : std::vector<std::array<int64_t, 3>>{
+           {3, 4, 5}, {1, 1, 1}, {0, 3, 2}, {2, 0, 3}, {7, 11, 2}}) {
     const auto a = ramp(static_cast<size_t>(n * m)), b = ramp(static_cast<size_t>(m * k), 0.91);
     const auto out = interpret(p, {{"N", n}, {"M", m}, {"K", k}}, {{"A", a}, {"B", b}});
     ASSERT_TRUE(out) << out.error().text();
@@ -113,7 +119,8 @@ TEST(Interpret, Matmul) {
     for (int64_t i = 0; i < n; ++i)
       for (int64_t x = 0; x < k; ++x) {
         double sum = 0;
-        for (int64_t j = 0; j < m; ++j) sum += a[static_cast<size_t>(i * m + j)] * b[static_cast<size_t>(j * k + x)];
+        for (int64_t j = 0; j < m; ++j)
+          sum += a[static_cast<size_t>(i * m + j)] * b[static_cast<size_t>(j * k + x)];
         EXPECT_NEAR(c[static_cast<size_t>(i * k + x)], sum, 1e-12);
       }
   }
@@ -133,7 +140,8 @@ TEST(Interpret, CausalRestrictedAndNot) {
       double total = 0, sum = 0;
       for (int64_t j = 0; j <= i; ++j) {
         double s = 0;
-        for (int64_t k = 0; k < d; ++k) s += x[static_cast<size_t>(i * d + k)] * x[static_cast<size_t>(j * d + k)];
+        for (int64_t k = 0; k < d; ++k)
+          s += x[static_cast<size_t>(i * d + k)] * x[static_cast<size_t>(j * d + k)];
         total += std::exp(s);
         sum += std::exp(s) * v[static_cast<size_t>(j * d + e)];
       }

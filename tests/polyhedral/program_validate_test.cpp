@@ -31,23 +31,32 @@ using namespace samples;
 INSTANTIATE_TEST_SUITE_P(
     Invariants, Validate,
     testing::Values(
-        Broken{kMatmul, "-> A[i, j] }", "-> A[i + 1, j] }", "S_C[0,0,0] touches A[1,0] (with K=1, M=1, N=1)"},
+        Broken{kMatmul, "-> A[i, j] }", "-> A[i + 1, j] }",
+               "S_C[0,0,0] touches A[1,0] (with K=1, M=1, N=1)"},
         Broken{kMatmul, "-> A[i, j] }", "-> A[j, i] }", "out of bounds"},
         Broken{kMatmul, "0 <= i < N and 0 <= k", "0 <= i and 0 <= k", "unbounded"},
         Broken{kMatmul, "N >= 0 and M", "M", "extent 0 of A is -1 (with"},
         Broken{kMatmul, "N >= 0 and M", "N >= 5 and N < 5 and M", "contradict"},
-        Broken{kMatmul, "{ S_C[i, k, j] -> C[i, k] }", "[K] -> { S_C[i, k, j] -> C[i, c] : 0 <= c < K }", "several elements"},
-        Broken{kMatmul, "S_C[i, k, j] -> A[i, j] }", "S_C[i, k, j] -> A[i, j] : i > 0 }", "read $0 of A is undefined at S_C[0,0,0]"},
-        Broken{kMatmul, "{ S_C[i, k, j] -> A[i, j] }", "[M] -> { S_C[i, k, j] -> A[i, a] : 0 <= a < M }", "several elements"},
+        Broken{kMatmul, "{ S_C[i, k, j] -> C[i, k] }",
+               "[K] -> { S_C[i, k, j] -> C[i, c] : 0 <= c < K }", "several elements"},
+        Broken{kMatmul, "S_C[i, k, j] -> A[i, j] }", "S_C[i, k, j] -> A[i, j] : i > 0 }",
+               "read $0 of A is undefined at S_C[0,0,0]"},
+        Broken{kMatmul, "{ S_C[i, k, j] -> A[i, j] }",
+               "[M] -> { S_C[i, k, j] -> A[i, a] : 0 <= a < M }", "several elements"},
         Broken{kMatmul, "over 2", "over 1", "depends on a reduced dimension"},
         Broken{kMatmul, "reduce sum over 2", "reduce sum", "differ outside the reduced dimensions"},
-        Broken{kMatmul, "reduce sum over 2", "", "output C is not defined at C[0,0] (with K=1, M=0, N=1)"},
+        Broken{kMatmul, "reduce sum over 2", "",
+               "output C is not defined at C[0,0] (with K=1, M=0, N=1)"},
         Broken{kMatmul, "tensor A input f32", "tensor A temp f32", "A is never written"},
-        Broken{kMatmul, "read A { S_C[i, k, j] -> A[i, j] }", "read C { S_C[i, k, j] -> C[i, k] }", "cannot read the tensor it reduces"},
-        Broken{kCausal, "S_O[i, d] : 0 <= i < N", "S_O[i, d] : 1 <= i < N", "output O is not defined at O[0,0]"},
+        Broken{kMatmul, "read A { S_C[i, k, j] -> A[i, j] }", "read C { S_C[i, k, j] -> C[i, k] }",
+               "cannot read the tensor it reduces"},
+        Broken{kCausal, "S_O[i, d] : 0 <= i < N", "S_O[i, d] : 1 <= i < N",
+               "output O is not defined at O[0,0]"},
         Broken{kCausal, "0 <= j <= i }", "0 <= j < i }", "read $0 of P has no value at S_l[0,1]"},
-        Broken{kCausal, "write O { S_O[i, d] -> O[i, d] }", "write O { S_O[i, d] -> O[d, i] }", "out of bounds"},
-        Broken{kSeidel, "S_init[i] : 0 <= i < N", "S_init[i] : 0 <= i < N - 1", "has no value at S_A[0,1] (with N=3, T=1)"}));
+        Broken{kCausal, "write O { S_O[i, d] -> O[i, d] }", "write O { S_O[i, d] -> O[d, i] }",
+               "out of bounds"},
+        Broken{kSeidel, "S_init[i] : 0 <= i < N", "S_init[i] : 0 <= i < N - 1",
+               "has no value at S_A[0,1] (with N=3, T=1)"}));
 
 TEST(ValidateOrder, ReadBeforeTheReductionIsComplete) {
   const std::string text = R"(naut 1
@@ -72,12 +81,15 @@ statement S_y(i)
   expr $0
 )";
   EXPECT_FALSE(validate(parsed(text)));
-  const auto bad = validate(parsed(
-      text + "original { domain: \"[N] -> { S_s[i] : 0 <= i < N; S_y[i] : 0 <= i < N }\", child: { schedule: \"[{ "
-             "S_s[i] -> [(i)]; S_y[i] -> [(i)] }]\", child: { sequence: [ { filter: \"{ S_s[i] }\" }, { filter: \"{ "
-             "S_y[i] }\" } ] } } }\n"));
+  const auto bad = validate(parsed(text + "original { domain: \"[N] -> { S_s[i] : 0 <= i < N; "
+                                          "S_y[i] : 0 <= i < N }\", child: { schedule: \"[{ "
+                                          "S_s[i] -> [(i)]; S_y[i] -> [(i)] }]\", child: { "
+                                          "sequence: [ { filter: \"{ S_s[i] }\" }, { filter: \"{ "
+                                          "S_y[i] }\" } ] } } }\n"));
   ASSERT_TRUE(bad);
-  EXPECT_NE(bad->text().find("before the reduction S_s is complete, first at S_y[0]"), std::string::npos) << bad->text();
+  EXPECT_NE(bad->text().find("before the reduction S_s is complete, first at S_y[0]"),
+            std::string::npos)
+      << bad->text();
   // Both statements at once: no order between the write and the read.
   const auto together = validate(parsed(
       text + "original { domain: \"[N] -> { S_s[i] : 0 <= i < N; S_y[i] : 0 <= i < N }\" }\n"));
@@ -86,22 +98,27 @@ statement S_y(i)
 
 TEST(ValidateOrder, OverwritesNeedAnOrder) {
   const std::string text = samples::kSeidel;
-  const auto bad = validate(parsed(
-      text + "original { domain: \"[N, T] -> { S_init[i] : 0 <= i < N; S_A[t, i] : 0 <= t < T and 1 <= i < N - 1; S_B[i] : 0 <= "
-             "i < N }\" }\n"));
+  const auto bad =
+      validate(parsed(text + "original { domain: \"[N, T] -> { S_init[i] : 0 <= i < N; S_A[t, i] : "
+                             "0 <= t < T and 1 <= i < N - 1; S_B[i] : 0 <= "
+                             "i < N }\" }\n"));
   ASSERT_TRUE(bad);
-  EXPECT_NE(bad->text().find("write one element of A with no order between them"), std::string::npos) << bad->text();
+  EXPECT_NE(bad->text().find("write one element of A with no order between them"),
+            std::string::npos)
+      << bad->text();
 }
 
 TEST(ValidateGuard, ReadersNeedTheGuard) {
   std::string text = samples::kPaged;
   text.replace(text.find("  reduce sum over 1\n"), 20, "");
   text.replace(text.find("write O { S_O[i, j] -> O[i] }"), 29, "write W { S_O[i, j] -> W[i, j] }");
-  text.replace(text.find("tensor O output"), 15,
-               "tensor W temp f32\n  extent [N] -> { [(N)] }\n  extent [J] -> { [(J)] }\ntensor O output");
+  text.replace(
+      text.find("tensor O output"), 15,
+      "tensor W temp f32\n  extent [N] -> { [(N)] }\n  extent [J] -> { [(J)] }\ntensor O output");
   const std::string reader =
       "statement S_sum(i, j)\n  domain [N, J] -> { S_sum[i, j] : 0 <= i < N and 0 <= j < J }\n"
-      "  write O { S_sum[i, j] -> O[i] }\n  read W { S_sum[i, j] -> W[i, j] }\n  read len { S_sum[i, j] -> len[] }\n"
+      "  write O { S_sum[i, j] -> O[i] }\n  read W { S_sum[i, j] -> W[i, j] }\n  read len { "
+      "S_sum[i, j] -> len[] }\n"
       "  index { S_sum[i, j] -> [(j)] }\n  expr $0\n";
   const auto bad = validate(parsed(text + reader + "  reduce sum over 1\n"));
   ASSERT_TRUE(bad);

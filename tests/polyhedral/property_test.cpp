@@ -1,5 +1,6 @@
-// Differential test: random programs x random transform sequences. An accepted schedule computes what the program
-// says; a refusal's witness is a real pair of instances that the asked order would break.
+// Differential test: random programs x random transform sequences. An accepted schedule computes
+// what the program says; a refusal's witness is a real pair of instances that the asked order would
+// break.
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -50,26 +51,33 @@ class Draw {
   }
   std::string name(const ParamInfo& p) {
     if (p.name == "tensor") return pick(r_, tensors_);
-    if (p.name == "stmt" || p.name == "into" || !node_ || node_->members.empty() || chance(r_, 5)) return pick(r_, statements_);
+    if (p.name == "stmt" || p.name == "into" || !node_ || node_->members.empty() || chance(r_, 5))
+      return pick(r_, statements_);
     return pick(r_, node_->members).name;
   }
   json value(const ParamInfo& p) {
     switch (p.kind) {
       case ParamKind::Node: {
         const Node* n = pick(r_, nodes_);
-        const NodeKind wanted = chance(r_, 65) ? NodeKind::Band : chance(r_, 70) ? NodeKind::Sequence : NodeKind::Filter;
+        const NodeKind wanted = chance(r_, 65)   ? NodeKind::Band
+                                : chance(r_, 70) ? NodeKind::Sequence
+                                                 : NodeKind::Filter;
         for (int k = 0; k < 12 && n->kind != wanted; ++k) n = pick(r_, nodes_);
         node_ = n;
         return n->id;
       }
-      case ParamKind::Integer: return number(p);
+      case ParamKind::Integer:
+        return number(p);
       case ParamKind::IntegerList: {
         json list = json::array();
-        const int n = node_ && !node_->members.empty() && chance(r_, 80) ? static_cast<int>(node_->members.size()) : 1 + below(r_, 3);
+        const int n = node_ && !node_->members.empty() && chance(r_, 80)
+                          ? static_cast<int>(node_->members.size())
+                          : 1 + below(r_, 3);
         for (int k = 0; k < n; ++k) list.push_back(number(p));
         return list;
       }
-      case ParamKind::Name: return name(p);
+      case ParamKind::Name:
+        return name(p);
       case ParamKind::NameList: {
         std::vector<std::string> names;
         if (p.name == "statements") {
@@ -79,14 +87,17 @@ class Draw {
         } else if (node_ && !node_->members.empty() && chance(r_, 80)) {
           for (const BandMember& m : node_->members) names.push_back(m.name);
           std::shuffle(names.begin(), names.end(), r_);
-          if (chance(r_, 30)) names.resize(1 + static_cast<size_t>(below(r_, static_cast<int>(names.size()))));
+          if (chance(r_, 30))
+            names.resize(1 + static_cast<size_t>(below(r_, static_cast<int>(names.size()))));
         } else {
           names.push_back(name(p));
         }
         return names;
       }
-      case ParamKind::Choice: return pick(r_, p.choices);
-      case ParamKind::Text: return chance(r_, 30) ? "full" : condition();
+      case ParamKind::Choice:
+        return pick(r_, p.choices);
+      case ParamKind::Text:
+        return chance(r_, 30) ? "full" : condition();
     }
     return nullptr;
   }
@@ -97,13 +108,17 @@ class Draw {
     std::string tuple;
     for (const std::string& d : dims) tuple += (tuple.empty() ? "" : ", ") + d;
     const std::string at = std::to_string(below(r_, 3));
-    const std::string cut = dims.empty() ? "" : " : " + (chance(r_, 60) ? pick(r_, dims) + " <= " + at : pick(r_, dims) + " < " + pick(r_, dims));
+    const std::string cut =
+        dims.empty() ? ""
+                     : " : " + (chance(r_, 60) ? pick(r_, dims) + " <= " + at
+                                               : pick(r_, dims) + " < " + pick(r_, dims));
     return "{ " + x.name + "[" + tuple + "]" + cut + " }";
   }
 };
 
 struct Tally {
-  int programs = 0, accepted = 0, illegal = 0, unknown = 0, malformed = 0, executed = 0, witnesses = 0, rolling = 0;
+  int programs = 0, accepted = 0, illegal = 0, unknown = 0, malformed = 0, executed = 0,
+      witnesses = 0, rolling = 0;
   std::map<std::string, int> by_name;
 };
 
@@ -129,7 +144,8 @@ class Property {
   std::string context(const Schedule& s, const std::string& step) const {
     std::string script;
     for (const TransformStep& t : s.script) script += "  " + t.name + " " + t.params + "\n";
-    return "NAUTILUS_SEED=" + std::to_string(seed_) + "\n" + text_ + script + "asked: " + step + "\n" + to_text(s);
+    return "NAUTILUS_SEED=" + std::to_string(seed_) + "\n" + text_ + script + "asked: " + step +
+           "\n" + to_text(s);
   }
 
   void program(int steps, bool chain) {
@@ -176,7 +192,8 @@ class Property {
   // The chain fused at its reduced dimension.
   Outcome roll(const Schedule& s, const DependenceSet& deps, std::string& step) {
     const int last = static_cast<int>(s.root->children.size()) - 2;
-    const json params{{"node", s.root->id}, {"first", 0}, {"last", chance(r_, 80) ? last : 2}, {"depth", 2}};
+    const json params{
+        {"node", s.root->id}, {"first", 0}, {"last", chance(r_, 80) ? last : 2}, {"depth", 2}};
     step = "rolling_update " + params.dump();
     return apply(s, deps, "rolling_update", params);
   }
@@ -195,20 +212,25 @@ class Property {
     return o;
   }
 
-  void same(const Schedule& s, const Sizes& sizes, const Buffers& in, const Buffers& expected, const std::string& step) {
+  void same(const Schedule& s, const Sizes& sizes, const Buffers& in, const Buffers& expected,
+            const std::string& step) {
     const auto out = executor::execute(s, sizes, in, r_);
     ASSERT_TRUE(out) << out.error().text() << "\n" << context(s, step);
     ++tally.executed;
     for (const auto& [name, values] : expected)
       for (size_t k = 0; k < values.size(); ++k) {
         const double got = out->at(name)[k];
-        ASSERT_TRUE(got == values[k] || (std::isnan(got) && std::isnan(values[k])) || std::abs(got - values[k]) <= 1e-9 * (1 + std::abs(values[k])))
-            << name << "[" << k << "] = " << got << ", not " << values[k] << "\n" << context(s, step);
+        ASSERT_TRUE(got == values[k] || (std::isnan(got) && std::isnan(values[k])) ||
+                    std::abs(got - values[k]) <= 1e-9 * (1 + std::abs(values[k])))
+            << name << "[" << k << "] = " << got << ", not " << values[k] << "\n"
+            << context(s, step);
       }
   }
 
-  // Both instances exist, depend on each other, run in this order originally, and not in the asked order.
-  void witness(const Schedule& s, const DependenceSet& deps, const std::string& step, const Witness& w) {
+  // Both instances exist, depend on each other, run in this order originally, and not in the asked
+  // order.
+  void witness(const Schedule& s, const DependenceSet& deps, const std::string& step,
+               const Witness& w) {
     const std::string name = step.substr(0, step.find(' '));
     const auto asked = apply_unchecked(s, name, json::parse(step.substr(name.size() + 1)));
     if (!asked) return;  // no order was built
@@ -227,9 +249,17 @@ class Property {
     bool depends = false;
     for (const Dependence& d : deps.all)
       if (d.source == w.source && d.sink == w.sink && d.kind == w.kind && d.tensor == w.tensor)
-        depends = depends || !substitute_params(d.relation, w.sizes).intersect_domain(from).intersect_range(to).is_empty();
+        depends = depends || !substitute_params(d.relation, w.sizes)
+                                  .intersect_domain(from)
+                                  .intersect_range(to)
+                                  .is_empty();
     EXPECT_TRUE(depends) << what;
-    EXPECT_FALSE(OriginalOrder(*bound).before(w.source, w.sink).intersect_domain(from).intersect_range(to).is_empty()) << what;
+    EXPECT_FALSE(OriginalOrder(*bound)
+                     .before(w.source, w.sink)
+                     .intersect_domain(from)
+                     .intersect_range(to)
+                     .is_empty())
+        << what;
     bool broken = false;
     for (const Schedule& order : {*asked, executor::backwards(*asked)}) {
       const executor::Clock clock(order, *bound, w.sizes);
@@ -243,7 +273,8 @@ class Property {
 
 std::vector<unsigned> seeds() {
   std::vector<unsigned> out{11, 12, 13};
-  if (const char* given = std::getenv("NAUTILUS_SEED")) out = {static_cast<unsigned>(std::strtoul(given, nullptr, 10))};
+  if (const char* given = std::getenv("NAUTILUS_SEED"))
+    out = {static_cast<unsigned>(std::strtoul(given, nullptr, 10))};
   return out;
 }
 
@@ -253,8 +284,9 @@ TEST_P(PropertyTest, AcceptedIsRightAndRefusedIsWrong) {
   Property p(GetParam());
   p.run(5, 14);
   const Tally& t = p.tally;
-  std::cout << "seed " << GetParam() << ": " << t.programs << " programs, " << t.accepted << " accepted, " << t.illegal << " illegal, "
-            << t.unknown << " unknown, " << t.malformed << " malformed, " << t.executed << " executed, " << t.witnesses
+  std::cout << "seed " << GetParam() << ": " << t.programs << " programs, " << t.accepted
+            << " accepted, " << t.illegal << " illegal, " << t.unknown << " unknown, "
+            << t.malformed << " malformed, " << t.executed << " executed, " << t.witnesses
             << " witnesses checked\n";
   for (const auto& [name, n] : t.by_name) std::cout << "  " << name << " " << n << "\n";
   EXPECT_GT(t.accepted, 10);
@@ -264,8 +296,9 @@ TEST_P(PropertyTest, RollingUpdatesAreRight) {
   if (!transform("rolling_update")) GTEST_SKIP() << "rolling_update is not registered";
   Property p(GetParam());
   p.run(4, 5, true);
-  std::cout << "seed " << GetParam() << ": " << p.tally.accepted << " accepted, " << p.tally.rolling << " with repairs, "
-            << p.tally.illegal << " illegal, " << p.tally.malformed << " malformed, " << p.tally.executed << " executed\n";
+  std::cout << "seed " << GetParam() << ": " << p.tally.accepted << " accepted, " << p.tally.rolling
+            << " with repairs, " << p.tally.illegal << " illegal, " << p.tally.malformed
+            << " malformed, " << p.tally.executed << " executed\n";
   for (const auto& [name, n] : p.tally.by_name) std::cout << "  " << name << " " << n << "\n";
   EXPECT_GT(p.tally.rolling, 0);
 }

@@ -18,7 +18,9 @@ Expr e(const char* text) {
   return *x;
 }
 constexpr double kInf = std::numeric_limits<double>::infinity();
-const Ranges kPositive = {{"r", between(0, kInf, true)}, {"r'", between(0, kInf, true)}, {"p", between(0, kInf, true)},
+const Ranges kPositive = {{"r", between(0, kInf, true)},
+                          {"r'", between(0, kInf, true)},
+                          {"p", between(0, kInf, true)},
                           {"@N", between(1, kInf)}};
 
 // h at old = a, new = b and t, over the names r, r', t0.
@@ -54,10 +56,14 @@ TEST(RepairProofs, EqualitiesAreProved) {
 }
 
 TEST(RepairProofs, UnequalitiesAreRefuted) {
-  const std::pair<const char*, const char*> different[] = {
-      {"exp(a - b)", "exp(b - a)"},      {"a * b", "a + b"},           {"max(a * c, b * c)", "max(a, b) * c"},
-      {"abs(a)", "a"},                   {"sqrt(a * a)", "a"},         {"a", "a * 1.0000000000000002"},
-      {"(x + y) * (x + y)", "x * x + y * y"}, {"log(a)", "log(a + 1)"}};
+  const std::pair<const char*, const char*> different[] = {{"exp(a - b)", "exp(b - a)"},
+                                                           {"a * b", "a + b"},
+                                                           {"max(a * c, b * c)", "max(a, b) * c"},
+                                                           {"abs(a)", "a"},
+                                                           {"sqrt(a * a)", "a"},
+                                                           {"a", "a * 1.0000000000000002"},
+                                                           {"(x + y) * (x + y)", "x * x + y * y"},
+                                                           {"log(a)", "log(a + 1)"}};
   for (const auto& [a, b] : different) {
     const Proof p = prove_equal(e(a), e(b), {});
     EXPECT_FALSE(p.ok) << a << " = " << b << ": " << p.method;
@@ -92,12 +98,14 @@ TEST(RepairProofs, PointsDoNotProveWhatChangesItsForm) {
   }
 }
 
-// Unbounded values are tried at many magnitudes, without mistaking rounding or overflow for a difference.
+// Unbounded values are tried at many magnitudes, without mistaking rounding or overflow for a
+// difference.
 TEST(RepairProofs, PointsOfAllMagnitudes) {
   EXPECT_TRUE(refute_equal(e("select(c < 50, a, b)"), e("a"), {}, 200, 1));
   EXPECT_TRUE(refute_equal(e("max(a, 0 - 900)"), e("a"), {}, 200, 1));
   EXPECT_TRUE(refute_equal(e("a"), e("select(a < 0.01, 0, a)"), kPositive, 200, 1));
-  EXPECT_FALSE(refute_equal(e("(a - b) * (a - b) * (a - b)"), e("a*a*a - 3*a*a*b + 3*a*b*b - b*b*b"), {}, 200, 1));
+  EXPECT_FALSE(refute_equal(e("(a - b) * (a - b) * (a - b)"),
+                            e("a*a*a - 3*a*a*b + 3*a*b*b - b*b*b"), {}, 200, 1));
   EXPECT_FALSE(refute_equal(e("exp(a - b) * x"), e("exp(a) / exp(b) * x"), {}, 200, 1));
 }
 
@@ -158,7 +166,8 @@ TEST(RepairDerivations, TwoMethodsAgree) {
       {"exp2(c - r) * v / w", [](double a, double b) { return std::exp2(a - b); }, {}},
       {"v / r", [](double a, double b) { return a / b; }, kPositive},
       {"v * exp(c) / r", [](double a, double b) { return a / b; }, kPositive},
-      {"x * w * rsqrt(r / @N + 0.5)", [](double a, double b) { return std::sqrt((a / 5 + 0.5) / (b / 5 + 0.5)); },
+      {"x * w * rsqrt(r / @N + 0.5)",
+       [](double a, double b) { return std::sqrt((a / 5 + 0.5) / (b / 5 + 0.5)); },
        {{"r", between(0, kInf)}, {"@N", between(1, kInf)}}},
       {"r * (c + d)", [](double a, double b) { return b / a; }, kPositive},
       {"-(v * exp(-r))", [](double a, double b) { return std::exp(a - b); }, {}},
@@ -169,7 +178,8 @@ TEST(RepairDerivations, TwoMethodsAgree) {
     const auto s = by_separation(e(c.g), "r", ReduceOp::Sum, c.ranges);
     ASSERT_TRUE(i) << c.g << ": " << i.error().text();
     ASSERT_TRUE(s) << c.g << ": " << s.error().text();
-    EXPECT_TRUE(prove_equal(i->h, s->h, c.ranges).ok) << c.g << ": " << to_string(i->h) << ", " << to_string(s->h);
+    EXPECT_TRUE(prove_equal(i->h, s->h, c.ranges).ok)
+        << c.g << ": " << to_string(i->h) << ", " << to_string(s->h);
     for (const auto& [a, b] : {std::pair(1.0, 3.0), {2.0, 0.5}}) {
       EXPECT_NEAR(at(i->h, 2, a, b), 2 * c.factor(a, b), 1e-9) << c.g << ": " << to_string(i->h);
       EXPECT_NEAR(at(s->h, 2, a, b), 2 * c.factor(a, b), 1e-9) << c.g << ": " << to_string(s->h);
@@ -189,21 +199,26 @@ TEST(RepairDerivations, MaxUsesSums) {
   EXPECT_NEAR(at(scaled->h, 7, 1, 3), 7 * std::exp(-2), 1e-12);
   const auto negative = by_separation(e("c * (-exp(r))"), "r", ReduceOp::Max, {});
   ASSERT_FALSE(negative);
-  EXPECT_NE(negative.error().why.find("can be negative"), std::string::npos) << negative.error().text();
+  EXPECT_NE(negative.error().why.find("can be negative"), std::string::npos)
+      << negative.error().text();
 }
 
 TEST(RepairDerivations, Refusals) {
   const struct {
     const char* g;
     const char* why;
-  } separation[] = {{"v / r", "zero"}, {"v * r", "can be zero"}, {"(c - r) * (c - r)", "is not"}, {"tanh(c - r)", "is not"},
+  } separation[] = {{"v / r", "zero"},
+                    {"v * r", "can be zero"},
+                    {"(c - r) * (c - r)", "is not"},
+                    {"tanh(c - r)", "is not"},
                     {"abs(c - r)", "is not"}};
   for (const auto& c : separation) {
     const auto s = by_separation(e(c.g), "r", ReduceOp::Sum, {});
     ASSERT_FALSE(s) << c.g;
     EXPECT_NE(s.error().why.find(c.why), std::string::npos) << c.g << ": " << s.error().text();
   }
-  for (const char* g : {"(c - r) * (c - r)", "tanh(c - r)", "abs(c - r)", "v + exp(c - r)", "pow(c - r, 2)"})
+  for (const char* g :
+       {"(c - r) * (c - r)", "tanh(c - r)", "abs(c - r)", "v + exp(c - r)", "pow(c - r, 2)"})
     EXPECT_FALSE(by_inversion(e(g), "r", {})) << g;
   EXPECT_FALSE(by_separation(e("exp(c - r)"), "r", ReduceOp::Prod, {}));
 }
@@ -228,7 +243,8 @@ TEST(RepairFamilies, CloseAndTransport) {
     const auto f = by_family(e(c.g), "r", {}, 4);
     ASSERT_TRUE(f) << c.g << ": " << f.error().text();
     ASSERT_EQ(f->members.size(), c.members) << c.g;
-    const double r = 0.3, r2 = -0.8, cs[] = {1, -2, 0.5}, ds[] = {0.2, 0.7, -1}, ws[] = {1.5, -0.5, 2};
+    const double r = 0.3, r2 = -0.8, cs[] = {1, -2, 0.5}, ds[] = {0.2, 0.7, -1},
+                 ws[] = {1.5, -0.5, 2};
     EvalEnv env;
     env.vars["r'"] = r2;
     std::vector<double> want(c.members, 0);
@@ -247,9 +263,11 @@ TEST(RepairFamilies, CloseAndTransport) {
     }
     env.vars["r"] = r;
     for (size_t k = 0; k < c.members; ++k)
-      EXPECT_NEAR(evaluate(f->h[k], env), want[k], 1e-9) << c.g << ", member " << k << ": " << to_string(f->h[k]);
+      EXPECT_NEAR(evaluate(f->h[k], env), want[k], 1e-9)
+          << c.g << ", member " << k << ": " << to_string(f->h[k]);
     std::printf("  %s: %s\n", c.g, to_string(f->h[0]).c_str());
   }
-  for (const char* g : {"exp(-(c - r) * (c - r))", "1 / (c - r)", "tanh(c - r)", "abs(c - r)", "max(c, r)", "pow(c - r, 5)"})
+  for (const char* g : {"exp(-(c - r) * (c - r))", "1 / (c - r)", "tanh(c - r)", "abs(c - r)",
+                        "max(c, r)", "pow(c - r, 5)"})
     EXPECT_FALSE(by_family(e(g), "r", {}, 4)) << g;
 }

@@ -1,5 +1,6 @@
-// Runs a schedule with its repairs, instance by instance in the order of the tree: before a target's element gets a
-// term, its accumulators are corrected from the source values of its last term to the present ones.
+// Runs a schedule with its repairs, instance by instance in the order of the tree: before a
+// target's element gets a term, its accumulators are corrected from the source values of its last
+// term to the present ones.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +36,7 @@ class RepairRun {
     const Repair* repair;
     std::vector<PiecewiseFunction> source_elements;  // by target instance of targets[0]
     PiecewiseFunction element;
-    std::map<Dims, std::vector<double>> seen;        // target element -> source values at its last term
+    std::map<Dims, std::vector<double>> seen;  // target element -> source values at its last term
     std::vector<double> identities;
   };
   const Schedule& s_;
@@ -56,7 +57,8 @@ class RepairRun {
     if (!term) throw std::runtime_error(term.error().text());
     for (size_t k = 0; k < r.sources.size(); ++k) {
       for (const algebra::Leaf& l : term->leaves)
-        if (l.name == r.source_tensors[k]) rule.source_elements.push_back(function(l.map, t.domain));
+        if (l.name == r.source_tensors[k])
+          rule.source_elements.push_back(function(l.map, t.domain));
       rule.identities.push_back(identity_value(*bound_.statement(r.sources[k])->reduction));
     }
     rules_.push_back(std::move(rule));
@@ -70,7 +72,8 @@ class RepairRun {
       domain.foreach_point([&](isl::point p) {
         const isl::multi_val v = p.multi_val();
         Dims dims, t;
-        for (unsigned k = 0; k < n_dim(domain); ++k) dims.push_back(to_int(v.at(static_cast<int>(k))));
+        for (unsigned k = 0; k < n_dim(domain); ++k)
+          dims.push_back(to_int(v.at(static_cast<int>(k))));
         if (!time(dims, t)) throw std::runtime_error("no time");
         t.push_back(static_cast<int64_t>(order_.size()));
         order_[t] = {tuple_name(domain), dims};
@@ -103,7 +106,8 @@ class RepairRun {
       env.vars[r.source_tensors[k] + "'"] = now.back();
     }
     if (now == old) return;
-    for (size_t k = 0; k < r.targets.size(); ++k) env.vars["t" + std::to_string(k)] = at(r.target_tensors[k], element);
+    for (size_t k = 0; k < r.targets.size(); ++k)
+      env.vars["t" + std::to_string(k)] = at(r.target_tensors[k], element);
     env.param = [&](const std::string& n) { return static_cast<double>(sizes_.at(n)); };
     std::vector<double> next;
     for (const Expr& h : r.corrections) next.push_back(evaluate(h, env));

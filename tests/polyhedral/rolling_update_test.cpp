@@ -1,4 +1,5 @@
-// rolling_update on trees: verdicts, what plain fusion breaks, results against the interpreter, the verifier's word.
+// rolling_update on trees: verdicts, what plain fusion breaks, results against the interpreter, the
+// verifier's word.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +30,8 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b, dou
 }
 
 // The schedule's results are those of the program it started from.
-void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs, double tolerance = 1e-9) {
+void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs,
+                 double tolerance = 1e-9) {
   const auto want = interpret(*t.program, sizes, inputs);
   ASSERT_TRUE(want) << want.error().text();
   RepairRun run(t.s, sizes, inputs);
@@ -39,7 +41,8 @@ void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs, do
 }
 
 std::string words(const Outcome& o) {
-  return o.refusal ? o.refusal->text() : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
+  return o.refusal ? o.refusal->text()
+                   : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
 }
 
 // x over [i, j]; mean and variance of every row.
@@ -52,7 +55,8 @@ ProgramPtr variance(ContextPtr ctx, bool normalize = false) {
   if (normalize) b.tensor("y", TensorKind::Output, {"M", "N"});
   b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
   b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
-  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
   b.statement("var", "i", "0 <= i < M", "i", {{"v", "i"}}, rd(0) / Expr::param("N"));
   if (normalize)
     b.statement("y", "i,j", ij, "i,j", {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
@@ -66,7 +70,8 @@ TEST(RollingUpdate, AttentionInOneLoop) {
   for (bool causal : {true, false}) {
     Session t(attention(make_context(), causal));
     // m, P, l over [h, i, j]: fused at all three members.
-    const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+    const Outcome o =
+        t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
     ASSERT_TRUE(o.accepted()) << words(o);
     EXPECT_EQ(o.verdict.kind, VerdictKind::Repairable);
     ASSERT_TRUE(o.verdict.witness);
@@ -78,12 +83,13 @@ TEST(RollingUpdate, AttentionInOneLoop) {
     const Verification v = verify(t.s);
     EXPECT_TRUE(v.ok) << v.verdict.why;
     const Sizes sizes{{"H", 2}, {"N", 5}, {"D", 3}};
-    expect_same(t, sizes, {{"Q", noise(30, 1, 0, 3)}, {"K", noise(30, 2, 0, 3)}, {"V", noise(30, 3)}});
+    expect_same(t, sizes,
+                {{"Q", noise(30, 1, 0, 3)}, {"K", noise(30, 2, 0, 3)}, {"V", noise(30, 3)}});
   }
 }
 
-// The user of running values outside the loop that makes them: m moves on within the tile after P[j] was computed, and
-// l is corrected to the tile's m before it adds them all.
+// The user of running values outside the loop that makes them: m moves on within the tile after
+// P[j] was computed, and l is corrected to the tile's m before it adds them all.
 TEST(RollingUpdate, RunningValuesMayNotOutliveTheirIteration) {
   Builder b(make_context(), "softmax", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";
@@ -93,7 +99,8 @@ TEST(RollingUpdate, RunningValuesMayNotOutliveTheirIteration) {
   b.statement("P", "i,j", ij, "i,j", {{"S", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)));
   b.statement("l", "i,j", ij, "i", {{"P", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
   Session t(b.done());
-  for (const char* s : {"S_m", "S_P", "S_l"}) t.must("tile", {{"node", t.band(s)}, {"sizes", {-1, 4}}});
+  for (const char* s : {"S_m", "S_P", "S_l"})
+    t.must("tile", {{"node", t.band(s)}, {"sizes", {-1, 4}}});
   t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
   EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
   NodeId inner = -1;
@@ -106,7 +113,8 @@ TEST(RollingUpdate, RunningValuesMayNotOutliveTheirIteration) {
   EXPECT_EQ(check(*stale, t.deps).kind, VerdictKind::Illegal) << to_text(*stale);
   EXPECT_FALSE(verify(*stale).ok) << to_text(*stale);
   // All three in one loop: l adds each P where it was made.
-  const Expected<Schedule> fresh = apply_unchecked(t.s, "fuse", {{"node", inner}, {"first", 0}, {"last", 2}, {"depth", 1}});
+  const Expected<Schedule> fresh =
+      apply_unchecked(t.s, "fuse", {{"node", inner}, {"first", 0}, {"last", 2}, {"depth", 1}});
   ASSERT_TRUE(fresh) << fresh.error().text();
   EXPECT_EQ(check(*fresh, t.deps).kind, VerdictKind::Repairable) << to_text(*fresh);
   EXPECT_TRUE(verify(*fresh).ok) << verify(*fresh).verdict.why;
@@ -121,15 +129,19 @@ TEST(RollingUpdate, TiledAttention) {
     t.must("tile", {{"node", t.band(s)}, {"sizes", sizes}});
   }
   // h and the tiles of i, j: two members outside (i0, j0).
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 2}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 2}});
   ASSERT_TRUE(o.accepted()) << words(o) << "\n" << to_text(t.s);
   EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
-  expect_same(t, {{"H", 2}, {"N", 7}, {"D", 2}}, {{"Q", noise(28, 1, 0, 2)}, {"K", noise(28, 2, 0, 2)}, {"V", noise(28, 3)}});
+  expect_same(t, {{"H", 2}, {"N", 7}, {"D", 2}},
+              {{"Q", noise(28, 1, 0, 2)}, {"K", noise(28, 2, 0, 2)}, {"V", noise(28, 3)}});
 }
 
-// Softmax as written: the weights are divided by their sum before the product; both references are running.
+// Softmax as written: the weights are divided by their sum before the product; both references are
+// running.
 TEST(RollingUpdate, NormalizedWeights) {
-  Builder b(make_context(), "softmax", {"M", "N", "D"}, "[M, N, D] -> { : M >= 0 and N >= 0 and D >= 0 }");
+  Builder b(make_context(), "softmax", {"M", "N", "D"},
+            "[M, N, D] -> { : M >= 0 and N >= 0 and D >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N and j <= i + 2";
   b.tensor("S", TensorKind::Input, {"M", "N"}).tensor("V", TensorKind::Input, {"N", "D"});
   for (const char* t : {"m", "l"}) b.tensor(t, TensorKind::Temp, {"M"});
@@ -139,9 +151,11 @@ TEST(RollingUpdate, NormalizedWeights) {
   b.statement("E", "i,j", ij, "i,j", {{"S", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)));
   b.statement("l", "i,j", ij, "i", {{"E", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
   b.statement("P", "i,j", ij, "i,j", {{"E", "i,j"}, {"l", "i"}}, rd(0) / rd(1));
-  b.statement("O", "i,j,d", std::string(ij) + " and 0 <= d < D", "i,d", {{"P", "i,j"}, {"V", "j,d"}}, rd(0) * rd(1), over(ReduceOp::Sum, {1}));
+  b.statement("O", "i,j,d", std::string(ij) + " and 0 <= d < D", "i,d",
+              {{"P", "i,j"}, {"V", "j,d"}}, rd(0) * rd(1), over(ReduceOp::Sum, {1}));
   Session t(b.done());
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 4}, {"depth", 2}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 4}, {"depth", 2}});
   ASSERT_TRUE(o.accepted()) << words(o);
   ASSERT_EQ(t.s.repairs.size(), 2u);
   EXPECT_EQ(t.s.repairs[1].sources, (std::vector<std::string>{"S_m", "S_l"}));
@@ -151,7 +165,8 @@ TEST(RollingUpdate, NormalizedWeights) {
   expect_same(t, {{"M", 4}, {"N", 6}, {"D", 2}}, {{"S", noise(24, 8, 0, 5)}, {"V", noise(12, 9)}});
 }
 
-// A product with normalized rows in one pass: a family for the mean times a factor for the deviation.
+// A product with normalized rows in one pass: a family for the mean times a factor for the
+// deviation.
 TEST(RollingUpdate, LayerNormProduct) {
   Builder b(make_context(), "ln", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";
@@ -160,12 +175,15 @@ TEST(RollingUpdate, LayerNormProduct) {
   b.tensor("T", TensorKind::Output, {"M"});
   b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
   b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
-  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
-  b.statement("rstd", "i", "0 <= i < M", "i", {{"v", "i"}}, Expr::make(Op::Rsqrt, {rd(0) / Expr::param("N") + Expr::constant(1e-5)}));
-  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}, {"rstd", "i"}, {"w", "j"}}, (rd(0) - rd(1)) * rd(2) * rd(3),
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)),
               over(ReduceOp::Sum, {1}));
+  b.statement("rstd", "i", "0 <= i < M", "i", {{"v", "i"}},
+              Expr::make(Op::Rsqrt, {rd(0) / Expr::param("N") + Expr::constant(1e-5)}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}, {"rstd", "i"}, {"w", "j"}},
+              (rd(0) - rd(1)) * rd(2) * rd(3), over(ReduceOp::Sum, {1}));
   Session t(b.done());
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 4}, {"depth", 2}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 4}, {"depth", 2}});
   ASSERT_TRUE(o.accepted()) << words(o);
   EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << "\n" << to_text(t.s);
   ASSERT_EQ(t.s.repairs.size(), 2u);
@@ -176,7 +194,8 @@ TEST(RollingUpdate, LayerNormProduct) {
 // One more loop joins what is already fused: its repair pays for its own sources.
 TEST(RollingUpdate, JoinsOneByOne) {
   Session t(attention(make_context()));
-  Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 3}, {"depth", 3}});
+  Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 3}, {"depth", 3}});
   EXPECT_FALSE(o.accepted()) << "P alone would hold running values: " << to_text(t.s);
   o = t.apply("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 4}, {"depth", 3}});
   EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal) << "Oa reads P too";
@@ -186,30 +205,35 @@ TEST(RollingUpdate, JoinsOneByOne) {
 TEST(RollingUpdate, VarianceInOnePass) {
   for (bool normalize : {false, true}) {
     Session t(variance(make_context(), normalize));
-    const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+    const Outcome o =
+        t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
     ASSERT_TRUE(o.accepted()) << words(o);
     ASSERT_EQ(t.s.repairs.size(), 1u);
     EXPECT_EQ(t.s.repairs[0].targets, (std::vector<std::string>{"S_v", "S_v_d1", "S_v_d2"}));
     const Verification v = verify(t.s);
     EXPECT_TRUE(v.ok) << v.verdict.why << "\n" << to_text(t.s);
-    for (const Sizes& sizes : {Sizes{{"M", 3}, {"N", 7}}, Sizes{{"M", 2}, {"N", 1}}, Sizes{{"M", 1}, {"N", 0}}}) {
+    for (const Sizes& sizes :
+         {Sizes{{"M", 3}, {"N", 7}}, Sizes{{"M", 2}, {"N", 1}}, Sizes{{"M", 1}, {"N", 0}}}) {
       const size_t n = static_cast<size_t>(sizes.at("M") * sizes.at("N"));
       expect_same(t, sizes, {{"x", noise(n, 4, 10)}});
     }
   }
 }
 
-// Root mean square of the relative error in f32, against double: two passes, one pass with corrections.
+// Root mean square of the relative error in f32, against double: two passes, one pass with
+// corrections.
 TEST(RollingUpdate, VarianceNumerics) {
   Session t(variance(make_context()));
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
   ASSERT_TRUE(o.accepted()) << words(o);
   const Sizes sizes{{"M", 16}, {"N", 1000}};
   for (double mean : {0.0, 10.0, 1000.0}) {
     const Buffers in{{"x", noise(16000, 5, mean)}};
     InterpretOptions round;
     round.round_stores = true;
-    const auto exact = interpret(*t.program, sizes, in), twice = interpret(*t.program, sizes, in, round);
+    const auto exact = interpret(*t.program, sizes, in),
+               twice = interpret(*t.program, sizes, in, round);
     ASSERT_TRUE(exact && twice);
     RepairRun run(t.s, sizes, in, true);
     run.sizes_ = sizes;
@@ -229,11 +253,15 @@ TEST(RollingUpdate, VarianceNumerics) {
 TEST(RollingUpdate, OutputsArePrivatized) {
   Builder b(make_context(), "lse", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";
-  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Output, {"M"}).tensor("T", TensorKind::Output, {"M"});
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("m", TensorKind::Output, {"M"})
+      .tensor("T", TensorKind::Output, {"M"});
   b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
-  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
   Session t(b.done());
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
   ASSERT_TRUE(o.accepted()) << words(o);
   EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << "\n" << to_text(t.s);
   EXPECT_EQ(t.s.repairs[0].lazy_bound, 0) << "m is stored";
@@ -243,10 +271,13 @@ TEST(RollingUpdate, OutputsArePrivatized) {
 TEST(RollingUpdate, EmptyRowsKeepTheirValue) {
   Builder b(make_context(), "rows", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N and j < i";  // row 0 is empty
-  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Temp, {"M"});
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("m", TensorKind::Temp, {"M"})
+      .tensor("T", TensorKind::Temp, {"M"});
   b.tensor("y", TensorKind::Output, {"M"});
   b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
-  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
   b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
   Session t(b.done());
   t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
@@ -259,14 +290,18 @@ TEST(RollingUpdate, EmptyRowsKeepTheirValue) {
 
 TEST(RollingUpdate, UpdatesAfterTheLastTermAreRefused) {
   Builder b(make_context(), "late", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
-  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Temp, {"M"});
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("m", TensorKind::Temp, {"M"})
+      .tensor("T", TensorKind::Temp, {"M"});
   b.tensor("y", TensorKind::Output, {"M"});
-  b.statement("m", "i,j", "0 <= i < M and 0 <= j < N", "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
-  b.statement("T", "i,j", "0 <= i < M and 0 <= j < N and j <= i", "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
-              over(ReduceOp::Sum, {1}));
+  b.statement("m", "i,j", "0 <= i < M and 0 <= j < N", "i", {{"x", "i,j"}}, rd(0),
+              over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", "0 <= i < M and 0 <= j < N and j <= i", "i", {{"x", "i,j"}, {"m", "i"}},
+              exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
   b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
   Session t(b.done());
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
   ASSERT_FALSE(o.accepted());
   EXPECT_NE(o.verdict.why.find("after the last term"), std::string::npos) << words(o);
 }
@@ -274,31 +309,42 @@ TEST(RollingUpdate, UpdatesAfterTheLastTermAreRefused) {
 TEST(RollingUpdate, RefusalsCarryTheWitness) {
   Builder b(make_context(), "sum", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";
-  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("r", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Temp, {"M"});
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("r", TensorKind::Temp, {"M"})
+      .tensor("T", TensorKind::Temp, {"M"});
   b.tensor("y", TensorKind::Output, {"M"});
   b.statement("r", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
-  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}}, rd(0) / rd(1), over(ReduceOp::Sum, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}}, rd(0) / rd(1),
+              over(ReduceOp::Sum, {1}));
   b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
   Session t(b.done());
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
   EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal);
   ASSERT_TRUE(o.verdict.witness);
   EXPECT_EQ(o.verdict.witness->sink, "S_T");
   EXPECT_NE(o.verdict.why.find("r can be zero"), std::string::npos) << words(o);
   // Malformed requests.
-  EXPECT_TRUE(t.apply("rolling_update", {{"node", 999}, {"first", 0}, {"last", 1}, {"depth", 2}}).refusal);
-  EXPECT_TRUE(t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 9}, {"depth", 2}}).refusal);
-  EXPECT_TRUE(t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 5}}).refusal);
+  EXPECT_TRUE(
+      t.apply("rolling_update", {{"node", 999}, {"first", 0}, {"last", 1}, {"depth", 2}}).refusal);
+  EXPECT_TRUE(
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 9}, {"depth", 2}})
+          .refusal);
+  EXPECT_TRUE(
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 5}})
+          .refusal);
   // A pointwise loop read by a reduction at other iterations is no reduction's final value.
   Session two(two_pointwise(make_context(), "i+1"));
-  const Outcome p = two.apply("rolling_update", {{"node", two.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
+  const Outcome p =
+      two.apply("rolling_update", {{"node", two.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
   EXPECT_FALSE(p.accepted());
   EXPECT_NE(p.verdict.why.find("no correction"), std::string::npos) << words(p);
 }
 
 TEST(RollingUpdate, LegalFusionNeedsNoRepair) {
   Session t(two_pointwise(make_context()));
-  const Outcome o = t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
   ASSERT_TRUE(o.accepted()) << words(o);
   EXPECT_EQ(o.verdict.kind, VerdictKind::Legal);
   EXPECT_TRUE(t.s.repairs.empty());

@@ -1,6 +1,6 @@
-// A simple executor of schedules: every instance is listed, sorted by its time, and interpreted in that order.
-// Parallel members may run backwards, instances at one time are shuffled; rolling updates apply their
-// corrections whenever a source moved since the target's last update.
+// A simple executor of schedules: every instance is listed, sorted by its time, and interpreted in
+// that order. Parallel members may run backwards, instances at one time are shuffled; rolling
+// updates apply their corrections whenever a source moved since the target's last update.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ inline NodePtr backwards(const NodePtr& n) {
   if (n->kind == NodeKind::Band) {
     std::vector<BandMember> members = n->members;
     for (BandMember& m : members)
-      if (m.mapping == Mapping::Grid || m.mapping == Mapping::Warpgroup || m.mapping == Mapping::Tile)
+      if (m.mapping == Mapping::Grid || m.mapping == Mapping::Warpgroup ||
+          m.mapping == Mapping::Tile)
         for (auto& [stmt, f] : m.schedule) f = f.neg();
     out = with_members(*n, members);
   }
@@ -50,7 +51,8 @@ class Clock {
     }
   }
   // Nothing if the schedule does not reach the instance.
-  std::optional<std::vector<int64_t>> operator()(const std::string& statement, const std::vector<int64_t>& dims) const {
+  std::optional<std::vector<int64_t>> operator()(const std::string& statement,
+                                                 const std::vector<int64_t>& dims) const {
     const auto f = times_.find(statement);
     std::vector<int64_t> out;
     if (f == times_.end() || !f->second(dims, out)) return std::nullopt;
@@ -85,14 +87,17 @@ class Rolling {
   void finish(const Program& bound) {
     for (Rule& r : rules_)
       for (const std::string& t : r.repair.target_tensors)
-        bound.elements(*bound.tensor(t)).foreach_point([&](isl::point p) { synchronize(r, sample_point(isl::set(p))->dims); });
+        bound.elements(*bound.tensor(t)).foreach_point([&](isl::point p) {
+          synchronize(r, sample_point(isl::set(p))->dims);
+        });
   }
 
  private:
   struct Rule {
     Repair repair;
-    std::vector<PiecewiseFunction> source_of;                    // target element -> element of source k
-    std::map<std::vector<int64_t>, std::vector<double>> seen;    // source values at the last synchronization
+    std::vector<PiecewiseFunction> source_of;  // target element -> element of source k
+    std::map<std::vector<int64_t>, std::vector<double>>
+        seen;  // source values at the last synchronization
     std::vector<double> initial;
   };
   Interpreter& machine_;
@@ -105,7 +110,8 @@ class Rolling {
   }
 
   // { target element -> source element }: along reads of the target, through via statements.
-  static isl::map reach(const Program& p, const Repair& r, const Statement& from, const std::string& source) {
+  static isl::map reach(const Program& p, const Repair& r, const Statement& from,
+                        const std::string& source) {
     isl::map out;
     auto add = [&](const isl::map& m) { out = out.is_null() ? m : out.unite(m); };
     for (const Access& a : from.reads) {
@@ -115,7 +121,9 @@ class Rolling {
         const Statement& via = *p.statement(v);
         if (via.write.tensor != a.tensor || via.name == from.name) continue;
         const isl::map further = reach(p, r, via, source);
-        if (!further.is_null()) add(m.apply_range(via.write.map.intersect_domain(via.domain).reverse()).apply_range(further));
+        if (!further.is_null())
+          add(m.apply_range(via.write.map.intersect_domain(via.domain).reverse())
+                  .apply_range(further));
       }
     }
     return out;
@@ -125,7 +133,9 @@ class Rolling {
     Rule out{r, {}, {}, {}};
     const Statement& target = *p.statement(r.targets.at(0));
     for (size_t k = 0; k < r.sources.size(); ++k) {
-      const isl::map m = target.write.map.intersect_domain(target.domain).reverse().apply_range(reach(p, r, target, r.source_tensors[k]));
+      const isl::map m = target.write.map.intersect_domain(target.domain)
+                             .reverse()
+                             .apply_range(reach(p, r, target, r.source_tensors[k]));
       out.source_of.emplace_back(m.as_pw_multi_aff(), m.domain());
       out.initial.push_back(identity_value(*p.statement(r.sources[k])->reduction));
     }
@@ -160,25 +170,31 @@ class Rolling {
 };
 
 // Every instance of the program in the schedule's order at these sizes; ties in random order.
-inline Expected<std::vector<Instance>> ordered(const Schedule& s, const Program& bound, const Sizes& sizes, std::mt19937& random) {
+inline Expected<std::vector<Instance>> ordered(const Schedule& s, const Program& bound,
+                                               const Sizes& sizes, std::mt19937& random) {
   const Clock clock(s, bound, sizes);
   std::vector<Instance> all;
   std::optional<Refusal> lost;
-  const auto n = for_each_instance(textual_order(bound), 1'000'000, [&](const std::string& x, std::span<const int64_t> d) {
-    std::vector<int64_t> dims(d.begin(), d.end());
-    const auto time = clock(x, dims);
-    if (!time) lost = Refusal{"order instances", x, "an instance has no place in the schedule", ""};
-    else all.push_back({x, dims, *time});
-    return !lost;
-  });
+  const auto n = for_each_instance(
+      textual_order(bound), 1'000'000, [&](const std::string& x, std::span<const int64_t> d) {
+        std::vector<int64_t> dims(d.begin(), d.end());
+        const auto time = clock(x, dims);
+        if (!time)
+          lost = Refusal{"order instances", x, "an instance has no place in the schedule", ""};
+        else
+          all.push_back({x, dims, *time});
+        return !lost;
+      });
   if (!n) return n.error();
   if (lost) return *lost;
   std::shuffle(all.begin(), all.end(), random);
-  std::stable_sort(all.begin(), all.end(), [](const Instance& a, const Instance& b) { return a.time < b.time; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Instance& a, const Instance& b) { return a.time < b.time; });
   return all;
 }
 
-inline Expected<Buffers> execute(const Schedule& s, const Sizes& sizes, const Buffers& inputs, std::mt19937& random) {
+inline Expected<Buffers> execute(const Schedule& s, const Sizes& sizes, const Buffers& inputs,
+                                 std::mt19937& random) {
   const auto bound = instantiate(*s.program, sizes);
   if (!bound) return bound.error();
   const auto order = ordered(s, *bound, sizes, random);

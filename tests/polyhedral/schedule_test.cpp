@@ -77,17 +77,25 @@ TEST(ScheduleTree, FromIslTakesSetsAndRefusesPieces) {
   ProgramPtr p = two_pointwise(make_context());
   NodeId next = 1;
   const std::string domain = "domain: \"[N] -> { S_B[i] : 0 <= i < N; S_C[i] : 0 <= i < N }\"";
-  const isl::schedule set(p->context->get(), "{ " + domain + ", child: { set: [ { filter: \"{ S_B[i] }\", child: { schedule: \"[{ S_B[i] -> [(floor(i/4))] }, { S_B[i] -> [(i)] }]\" } }, { filter: \"{ S_C[i] }\" } ] } }");
+  const isl::schedule set(
+      p->context->get(),
+      "{ " + domain +
+          ", child: { set: [ { filter: \"{ S_B[i] }\", child: { schedule: \"[{ S_B[i] -> "
+          "[(floor(i/4))] }, { S_B[i] -> [(i)] }]\" } }, { filter: \"{ S_C[i] }\" } ] } }");
   Expected<NodePtr> tree = from_isl(*p, set, next);
   ASSERT_TRUE(tree) << tree.error().text();
   ASSERT_EQ((*tree)->kind, NodeKind::Sequence);
   const Node& band = *(*tree)->children[0]->children[0];
   EXPECT_EQ(band.members[0].axis, "i");
   EXPECT_EQ(band.members[1].name, "i");
-  const isl::schedule pieces(p->context->get(), "{ " + domain + ", child: { schedule: \"[{ S_B[i] -> [(i)]; S_C[i] -> [(i)] : i < 3; S_C[i] -> [(2i)] : i >= 3 }]\" } }");
+  const isl::schedule pieces(p->context->get(),
+                             "{ " + domain +
+                                 ", child: { schedule: \"[{ S_B[i] -> [(i)]; S_C[i] -> [(i)] : i < "
+                                 "3; S_C[i] -> [(2i)] : i >= 3 }]\" } }");
   Expected<NodePtr> refused = from_isl(*p, pieces, next);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().why.find("not one affine function"), std::string::npos) << refused.error().text();
+  EXPECT_NE(refused.error().why.find("not one affine function"), std::string::npos)
+      << refused.error().text();
 }
 
 TEST(ScheduleTree, PrefixAndInstances) {
@@ -142,12 +150,15 @@ TEST(ScheduleTree, OddPrograms) {
 TEST(ScheduleTree, SixtyStatements) {
   Builder b(make_context(), "chain", {"N"}, "[N] -> { : N >= 0 }");
   b.tensor("T0", TensorKind::Input, {"N"});
-  for (int k = 1; k <= 60; ++k) b.tensor("T" + std::to_string(k), k == 60 ? TensorKind::Output : TensorKind::Temp, {"N"});
   for (int k = 1; k <= 60; ++k)
-    b.statement("T" + std::to_string(k), "i", "0 <= i < N", "i", {{"T" + std::to_string(k - 1), "i"}}, rd(0));
+    b.tensor("T" + std::to_string(k), k == 60 ? TensorKind::Output : TensorKind::Temp, {"N"});
+  for (int k = 1; k <= 60; ++k)
+    b.statement("T" + std::to_string(k), "i", "0 <= i < N", "i",
+                {{"T" + std::to_string(k - 1), "i"}}, rd(0));
   Session t(b.done());
   t.must("fuse", {{"node", t.root()}, {"first", 0}, {"last", 59}, {"depth", 1}});
-  t.must("map", {{"node", t.s.root->children[0]->children[0]->id}, {"member", "*"}, {"mapping", "grid"}});
+  t.must("map",
+         {{"node", t.s.root->children[0]->children[0]->id}, {"member", "*"}, {"mapping", "grid"}});
   EXPECT_EQ(check(t.s, t.deps).kind, VerdictKind::Legal);
 }
 

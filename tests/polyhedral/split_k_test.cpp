@@ -20,13 +20,17 @@ std::vector<double> values(size_t n, uint64_t seed, double mean = 0, double sigm
   return v;
 }
 
-ProgramPtr bound(ProgramPtr p, const Sizes& sizes) { return std::make_shared<const Program>(*bind_sizes(*p, sizes)); }
-
-std::string words(const Outcome& o) {
-  return o.refusal ? o.refusal->text() : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
+ProgramPtr bound(ProgramPtr p, const Sizes& sizes) {
+  return std::make_shared<const Program>(*bind_sizes(*p, sizes));
 }
 
-void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs, double tolerance = 1e-9) {
+std::string words(const Outcome& o) {
+  return o.refusal ? o.refusal->text()
+                   : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
+}
+
+void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs,
+                 double tolerance = 1e-9) {
   const auto want = interpret(*t.program, sizes, inputs);
   ASSERT_TRUE(want) << want.error().text();
   RepairRun run(t.s, sizes, inputs);
@@ -34,7 +38,8 @@ void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs, do
   const Buffers got = run.outputs();
   for (const auto& [name, v] : *want)
     for (size_t i = 0; i < v.size(); ++i)
-      ASSERT_NEAR(got.at(name)[i], v[i], tolerance * (1 + std::abs(v[i]))) << name << " element " << i;
+      ASSERT_NEAR(got.at(name)[i], v[i], tolerance * (1 + std::abs(v[i])))
+          << name << " element " << i;
 }
 
 ProgramPtr moments(ContextPtr ctx) {
@@ -45,7 +50,8 @@ ProgramPtr moments(ContextPtr ctx) {
   b.tensor("y", TensorKind::Output, {"M"});
   b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
   b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
-  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
   b.statement("y", "i", "0 <= i < M", "i", {{"v", "i"}, {"mean", "i"}}, rd(0) + rd(1));
   return b.done();
 }
@@ -86,7 +92,8 @@ TEST(SplitK, AttentionThenFusedInEveryPart) {
     }
     EXPECT_EQ(last - first, 3u) << to_text(t.s);
     t.deps = *dependences(*t.s.program);
-    const Outcome f = t.apply("rolling_update", {{"node", t.root()}, {"first", first}, {"last", last}, {"depth", 4}});
+    const Outcome f = t.apply("rolling_update",
+                              {{"node", t.root()}, {"first", first}, {"last", last}, {"depth", 4}});
     ASSERT_TRUE(f.accepted()) << words(f);
     EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
     expect_same(t, sizes, in);
@@ -117,21 +124,32 @@ TEST(SplitK, PartsAreMultiples) {
 
 TEST(SplitK, Refusals) {
   Session free(matmul(make_context()));
-  EXPECT_NE(words(free.apply("split_k", {{"node", free.root()}, {"axis", "k"}, {"parts", 2}})).find("not bound"), std::string::npos);
+  EXPECT_NE(words(free.apply("split_k", {{"node", free.root()}, {"axis", "k"}, {"parts", 2}}))
+                .find("not bound"),
+            std::string::npos);
   const Sizes sizes{{"M", 3}, {"N", 2}, {"K", 6}};
   Session t(bound(matmul(make_context()), sizes));
   const auto why = [&](const json& p) { return words(t.apply("split_k", p)); };
-  EXPECT_NE(why({{"node", t.root()}, {"axis", "i"}, {"parts", 2}}).find("no reduction"), std::string::npos);
-  EXPECT_NE(why({{"node", t.root()}, {"axis", "zz"}, {"parts", 2}}).find("no reduction"), std::string::npos);
-  EXPECT_NE(why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"multiple", 64}}).find("fit one part"), std::string::npos);
-  EXPECT_NE(why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"numerics", "strict"}}).find("strict"), std::string::npos);
+  EXPECT_NE(why({{"node", t.root()}, {"axis", "i"}, {"parts", 2}}).find("no reduction"),
+            std::string::npos);
+  EXPECT_NE(why({{"node", t.root()}, {"axis", "zz"}, {"parts", 2}}).find("no reduction"),
+            std::string::npos);
+  EXPECT_NE(
+      why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"multiple", 64}}).find("fit one part"),
+      std::string::npos);
+  EXPECT_NE(
+      why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"numerics", "strict"}}).find("strict"),
+      std::string::npos);
   EXPECT_TRUE(t.apply("split_k", {{"node", 4711}, {"axis", "k"}, {"parts", 2}}).refusal);
   // A chain that has no correction.
   Builder b(make_context(), "sum", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";
-  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("r", TensorKind::Temp, {"M"}).tensor("T", TensorKind::Output, {"M"});
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("r", TensorKind::Temp, {"M"})
+      .tensor("T", TensorKind::Output, {"M"});
   b.statement("r", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
-  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}}, rd(0) / rd(1), over(ReduceOp::Sum, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}}, rd(0) / rd(1),
+              over(ReduceOp::Sum, {1}));
   Session c(bound(b.done(), {{"M", 2}, {"N", 4}}));
   const Outcome o = c.apply("split_k", {{"node", c.root()}, {"axis", "j"}, {"parts", 2}});
   EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal);

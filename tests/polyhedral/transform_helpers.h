@@ -28,7 +28,11 @@ struct Session {
   void must(const std::string& name, const json& params) {
     Outcome o = apply(name, params);
     EXPECT_TRUE(o.accepted()) << name << " " << params.dump() << ": "
-                              << (o.refusal ? o.refusal->text() : std::string(verdict_name(o.verdict.kind)) + " " + o.verdict.why) << "\n" << to_text(s);
+                              << (o.refusal ? o.refusal->text()
+                                            : std::string(verdict_name(o.verdict.kind)) + " " +
+                                                  o.verdict.why)
+                              << "\n"
+                              << to_text(s);
   }
   // The innermost band with all of these statements below and a member of this axis.
   NodeId band(const std::string& stmt, const std::string& axis = "") const {

@@ -14,7 +14,8 @@ void refuses(Session& t, const std::string& name, const json& params, const std:
   Outcome o = t.apply(name, params);
   ASSERT_FALSE(o.accepted()) << name << " " << params.dump();
   ASSERT_TRUE(o.refusal) << name << " " << params.dump() << ": " << o.verdict.why;
-  EXPECT_NE(o.refusal->text().find(why), std::string::npos) << o.refusal->text() << "\nexpected: " << why;
+  EXPECT_NE(o.refusal->text().find(why), std::string::npos)
+      << o.refusal->text() << "\nexpected: " << why;
   EXPECT_FALSE(o.refusal->asked.empty());
   EXPECT_EQ(to_text(t.s), before);
   Expected<Schedule> unchecked = apply_unchecked(t.s, name, params);
@@ -34,7 +35,8 @@ TEST(TransformRefuse, UnknownNamesAndParameters) {
   refuses(t, "tile", {{"node", band}, {"sizes", {-2}}}, "must be -1 to");
   refuses(t, "tile", {{"node", 18446744073709551615ull}, {"sizes", {4}}}, "too large");
   refuses(t, "tile", {{"node", -5}, {"sizes", {4}}}, "not a node id");
-  refuses(t, "map", {{"node", band}, {"member", "i"}, {"mapping", "threads"}}, "one of serial, grid");
+  refuses(t, "map", {{"node", band}, {"member", "i"}, {"mapping", "threads"}},
+          "one of serial, grid");
   EXPECT_TRUE(poly::apply(t.s, t.deps, TransformStep{"tile", "{nonsense"}).refusal);
 }
 
@@ -42,9 +44,12 @@ TEST(TransformRefuse, WrongNodes) {
   Session t(matmul(make_context()));
   refuses(t, "tile", {{"node", 4711}, {"sizes", {4}}}, "there is no node 4711");
   refuses(t, "tile", {{"node", t.root()}, {"sizes", {4}}}, "is a sequence, not a band");
-  refuses(t, "fuse", {{"node", t.band("S_C")}, {"first", 0}, {"last", 1}, {"depth", 1}}, "is a band, not a sequence");
-  refuses(t, "interchange", {{"node", t.filter("S_C")}, {"order", {"i"}}}, "is a filter, not a band");
-  refuses(t, "sink", {{"node", t.band("S_C")}, {"into", t.band("S_C")}, {"depth", 1}}, "not a filter");
+  refuses(t, "fuse", {{"node", t.band("S_C")}, {"first", 0}, {"last", 1}, {"depth", 1}},
+          "is a band, not a sequence");
+  refuses(t, "interchange", {{"node", t.filter("S_C")}, {"order", {"i"}}},
+          "is a filter, not a band");
+  refuses(t, "sink", {{"node", t.band("S_C")}, {"into", t.band("S_C")}, {"depth", 1}},
+          "not a filter");
   refuses(t, "partition", {{"node", t.root()}, {"condition", "full"}}, "not a band");
 }
 
@@ -68,38 +73,51 @@ TEST(TransformRefuse, SplitInterchangeSkewReverseUnroll) {
   refuses(t, "interchange", {{"node", band}, {"order", {"i", "i", "j"}}}, "named twice");
   refuses(t, "interchange", {{"node", band}, {"order", {"i", "j", "z"}}}, "no member is named z");
   refuses(t, "skew", {{"node", band}, {"member", "i"}, {"by", "i"}, {"factor", 1}}, "by itself");
-  refuses(t, "skew", {{"node", band}, {"member", "i"}, {"by", "j"}, {"factor", 0}}, "changes nothing");
+  refuses(t, "skew", {{"node", band}, {"member", "i"}, {"by", "j"}, {"factor", 0}},
+          "changes nothing");
   refuses(t, "reverse", {{"node", band}, {"member", 7}}, "no member 7");
   t.must("map", {{"node", band}, {"member", "*"}, {"mapping", "tile"}});
   refuses(t, "reverse", {{"node", band}, {"member", "i"}}, "mapped to tile");
   refuses(t, "unroll", {{"node", band}, {"member", "i"}}, "mapped to tile");
-  refuses(t, "shift", {{"node", band}, {"member", "i"}, {"amount", 1}, {"statements", "S_C"}}, "mapped to tile");
+  refuses(t, "shift", {{"node", band}, {"member", "i"}, {"amount", 1}, {"statements", "S_C"}},
+          "mapped to tile");
 }
 
 TEST(TransformRefuse, Shift) {
   Session t(two_pointwise(make_context()));
-  refuses(t, "shift", {{"node", t.band("S_B")}, {"member", "i"}, {"amount", 1}, {"statements", "S_C"}}, "not below this band");
-  refuses(t, "shift", {{"node", t.band("S_B")}, {"member", "i"}, {"amount", 1}, {"statements", json::array()}}, "no statement");
+  refuses(t, "shift",
+          {{"node", t.band("S_B")}, {"member", "i"}, {"amount", 1}, {"statements", "S_C"}},
+          "not below this band");
+  refuses(t, "shift",
+          {{"node", t.band("S_B")}, {"member", "i"}, {"amount", 1}, {"statements", json::array()}},
+          "no statement");
 }
 
 TEST(TransformRefuse, FuseAndDistribute) {
   Session t(attention(make_context()));
   refuses(t, "fuse", {{"node", t.root()}, {"first", 1}, {"last", 1}, {"depth", 1}}, "at least two");
-  refuses(t, "fuse", {{"node", t.root()}, {"first", 0}, {"last", 99}, {"depth", 1}}, "has 7 children");
-  refuses(t, "fuse", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 4}}, "only 3 members");
+  refuses(t, "fuse", {{"node", t.root()}, {"first", 0}, {"last", 99}, {"depth", 1}},
+          "has 7 children");
+  refuses(t, "fuse", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 4}},
+          "only 3 members");
   refuses(t, "distribute", {{"node", t.band("S_m")}}, "no sequence right below");
   t.must("tile", {{"node", t.band("S_m")}, {"sizes", {0, 8}}});
   t.must("interchange", {{"node", t.s.root->children[2]->children[0]->id}, {"order", {"i0_3"}}});
-  refuses(t, "fuse", {{"node", t.root()}, {"first", 2}, {"last", 3}, {"depth", 1}}, "tile sizes differ");
+  refuses(t, "fuse", {{"node", t.root()}, {"first", 2}, {"last", 3}, {"depth", 1}},
+          "tile sizes differ");
 }
 
 TEST(TransformRefuse, MapStructure) {
   Session t(attention(make_context()));
   const NodeId band = t.band("S_m");
-  refuses(t, "map", {{"node", band}, {"member", "i_3"}, {"mapping", "grid"}}, "inside a loop of its band");
+  refuses(t, "map", {{"node", band}, {"member", "i_3"}, {"mapping", "grid"}},
+          "inside a loop of its band");
   t.must("fuse", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
-  refuses(t, "map", {{"node", t.s.root->children[0]->children[0]->id}, {"member", "*"}, {"mapping", "tile"}}, "2 statements");
-  refuses(t, "map", {{"node", t.band("S_S", "j")}, {"member", "j_2"}, {"mapping", "grid"}}, "is around it");
+  refuses(t, "map",
+          {{"node", t.s.root->children[0]->children[0]->id}, {"member", "*"}, {"mapping", "tile"}},
+          "2 statements");
+  refuses(t, "map", {{"node", t.band("S_S", "j")}, {"member", "j_2"}, {"mapping", "grid"}},
+          "is around it");
 }
 
 TEST(TransformRefuse, SetScope) {
@@ -116,19 +134,26 @@ TEST(TransformRefuse, SetScope) {
 
 TEST(TransformRefuse, Sink) {
   Session t(attention(make_context()));
-  refuses(t, "sink", {{"node", t.filter("S_l")}, {"into", t.band("S_P")}, {"depth", 1}}, "later sibling");
-  refuses(t, "sink", {{"node", t.filter("S_m")}, {"into", t.band("S_l")}, {"depth", 1}}, "nothing in those loops reads m");
-  refuses(t, "sink", {{"node", t.filter("S_m")}, {"into", t.band("S_P")}, {"depth", 9}}, "depth 1 to 3");
-  refuses(t, "sink", {{"node", t.filter("S_m")}, {"into", t.band("S_m")}, {"depth", 1}}, "later sibling");
+  refuses(t, "sink", {{"node", t.filter("S_l")}, {"into", t.band("S_P")}, {"depth", 1}},
+          "later sibling");
+  refuses(t, "sink", {{"node", t.filter("S_m")}, {"into", t.band("S_l")}, {"depth", 1}},
+          "nothing in those loops reads m");
+  refuses(t, "sink", {{"node", t.filter("S_m")}, {"into", t.band("S_P")}, {"depth", 9}},
+          "depth 1 to 3");
+  refuses(t, "sink", {{"node", t.filter("S_m")}, {"into", t.band("S_m")}, {"depth", 1}},
+          "later sibling");
 }
 
 TEST(TransformRefuse, Partition) {
   Session t(matmul(make_context()));
   const NodeId band = t.band("S_C");
   refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i"}}, "not an isl set");
-  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] : i < 0 }"}}, "no instance satisfies");
-  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] }"}}, "every instance satisfies");
-  refuses(t, "partition", {{"node", band}, {"condition", "[Z] -> { S_C[i, j, k] : i < Z }"}}, "uses Z");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] : i < 0 }"}},
+          "no instance satisfies");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] }"}},
+          "every instance satisfies");
+  refuses(t, "partition", {{"node", band}, {"condition", "[Z] -> { S_C[i, j, k] : i < Z }"}},
+          "uses Z");
   refuses(t, "partition", {{"node", band}, {"condition", "full"}}, "every instance satisfies");
 }
 

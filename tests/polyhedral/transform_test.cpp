@@ -64,15 +64,18 @@ TEST(Transform, InterchangeOfRecurrenceIsIllegalWithWitness) {
 
 TEST(Transform, SkewMakesRecurrenceTileable) {
   Session t(recurrence(make_context()));
-  EXPECT_EQ(t.apply("tile", {{"node", t.band("S_A")}, {"sizes", {4, 4}}}).verdict.kind, VerdictKind::Illegal);
+  EXPECT_EQ(t.apply("tile", {{"node", t.band("S_A")}, {"sizes", {4, 4}}}).verdict.kind,
+            VerdictKind::Illegal);
   t.must("skew", {{"node", t.band("S_A")}, {"member", "j"}, {"by", "i"}, {"factor", 1}});
   t.must("tile", {{"node", t.band("S_A")}, {"sizes", {4, 4}}});
 }
 
 TEST(Transform, ReverseOfRecurrenceIsIllegal) {
   Session t(recurrence(make_context()));
-  EXPECT_EQ(t.apply("reverse", {{"node", t.band("S_A")}, {"member", "i"}}).verdict.kind, VerdictKind::Illegal);
-  EXPECT_EQ(t.apply("reverse", {{"node", t.band("S_A")}, {"member", "j"}}).verdict.kind, VerdictKind::Legal);
+  EXPECT_EQ(t.apply("reverse", {{"node", t.band("S_A")}, {"member", "i"}}).verdict.kind,
+            VerdictKind::Illegal);
+  EXPECT_EQ(t.apply("reverse", {{"node", t.band("S_A")}, {"member", "j"}}).verdict.kind,
+            VerdictKind::Legal);
 }
 
 TEST(Transform, SplitAndInterchangeKeepOrder) {
@@ -100,7 +103,8 @@ TEST(Transform, FuseNeedsShiftWhenAheadIsRead) {
   EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal);
   ASSERT_TRUE(o.verdict.witness);
   EXPECT_TRUE(o.verdict.suggest.empty()) << o.verdict.suggest;
-  t.must("shift", {{"node", t.band("S_C")}, {"member", "i_2"}, {"amount", 1}, {"statements", "S_C"}});
+  t.must("shift",
+         {{"node", t.band("S_C")}, {"member", "i_2"}, {"amount", 1}, {"statements", "S_C"}});
   t.must("fuse", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
 }
 
@@ -137,8 +141,8 @@ TEST(Transform, MapTileRefusesCarriedFlow) {
   EXPECT_EQ(o.verdict.kind, VerdictKind::Illegal);
 }
 
-// Kernel of attention fused at [h, i0]: QK, scale, max, P, sum, PV, division; all temps in registers but the
-// order inside is still one full pass a statement.
+// Kernel of attention fused at [h, i0]: QK, scale, max, P, sum, PV, division; all temps in
+// registers but the order inside is still one full pass a statement.
 TEST(Transform, AttentionUnderOneGrid) {
   Session t(attention(make_context()));
   for (const Statement& st : t.program->statements) {
@@ -149,8 +153,10 @@ TEST(Transform, AttentionUnderOneGrid) {
   ASSERT_EQ(t.s.root->children.size(), 1u);
   const NodeId grid = t.s.root->children[0]->children[0]->id;
   t.must("map", {{"node", grid}, {"member", "*"}, {"mapping", "grid"}});
-  for (const Statement& st : t.program->statements) t.must("map", {{"node", t.band(st.name)}, {"member", "*"}, {"mapping", "tile"}});
-  for (const char* tensor : {"S_sum", "S", "m", "P", "l", "Oa"}) t.must("set_scope", {{"tensor", tensor}, {"scope", "register"}});
+  for (const Statement& st : t.program->statements)
+    t.must("map", {{"node", t.band(st.name)}, {"member", "*"}, {"mapping", "tile"}});
+  for (const char* tensor : {"S_sum", "S", "m", "P", "l", "Oa"})
+    t.must("set_scope", {{"tensor", tensor}, {"scope", "register"}});
   EXPECT_TRUE(flat_schedule(t.s).is_injective());
 }
 
@@ -181,7 +187,8 @@ TEST(Transform, PartitionFullTiles) {
   ASSERT_EQ(t.s.root->children.size(), 2u);
   const isl::set full = t.s.root->children[0]->parts.at("S_C");
   const isl::set expected(full.ctx(),
-                          "[M, N, K] -> { S_C[i, j, k] : 0 <= i < 16*floor(M/16) and 0 <= j < 16*floor(N/16) and 0 <= k < K }");
+                          "[M, N, K] -> { S_C[i, j, k] : 0 <= i < 16*floor(M/16) and 0 <= j < "
+                          "16*floor(N/16) and 0 <= k < K }");
   EXPECT_TRUE(full.is_equal(expected));
   EXPECT_TRUE(flat_schedule(t.s).domain().is_equal(t.program->domain()));
   EXPECT_TRUE(flat_schedule(t.s).is_single_valued());
@@ -214,7 +221,8 @@ TEST(Transform, EveryEntryIsDocumented) {
   std::set<std::string> names;
   for (const TransformInfo& t : transforms()) {
     EXPECT_TRUE(names.insert(t.name).second);
-    EXPECT_FALSE(t.summary.empty() || t.doc.empty() || t.before.empty() || t.after.empty()) << t.name;
+    EXPECT_FALSE(t.summary.empty() || t.doc.empty() || t.before.empty() || t.after.empty())
+        << t.name;
     EXPECT_TRUE(t.apply) << t.name;
     for (const ParamInfo& p : t.params) EXPECT_FALSE(p.help.empty()) << t.name << "." << p.name;
   }

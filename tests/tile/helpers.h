@@ -42,7 +42,8 @@ inline poly::Buffers random_inputs(const Module& m, uint64_t seed, const poly::S
   return in;
 }
 
-inline poly::Buffers outputs(const Module& m, const poly::Buffers& in, bool round = true, const poly::Sizes& sizes = {}) {
+inline poly::Buffers outputs(const Module& m, const poly::Buffers& in, bool round = true,
+                             const poly::Sizes& sizes = {}) {
   InterpretOptions o;
   o.round_values = round;
   auto r = interpret(m, sizes, in, o);
@@ -53,8 +54,10 @@ inline poly::Buffers outputs(const Module& m, const poly::Buffers& in, bool roun
   return *r;
 }
 
-// Equal up to `tolerance` times the larger of 1 and the magnitude; NaN equals NaN, infinities must agree.
-inline void expect_close(const poly::Buffers& a, const poly::Buffers& b, double tolerance, const std::string& what) {
+// Equal up to `tolerance` times the larger of 1 and the magnitude; NaN equals NaN, infinities must
+// agree.
+inline void expect_close(const poly::Buffers& a, const poly::Buffers& b, double tolerance,
+                         const std::string& what) {
   ASSERT_EQ(a.size(), b.size()) << what;
   for (const auto& [name, x] : a) {
     const auto& y = b.at(name);
@@ -62,8 +65,8 @@ inline void expect_close(const poly::Buffers& a, const poly::Buffers& b, double 
     for (size_t i = 0; i < x.size(); ++i) {
       if (std::isnan(x[i]) && std::isnan(y[i])) continue;
       if (x[i] == y[i]) continue;
-      ASSERT_LE(std::abs(x[i] - y[i]), tolerance * std::max(1.0, std::abs(x[i]))) << what << ": " << name << "[" << i << "]: "
-                                                                                  << x[i] << " and " << y[i];
+      ASSERT_LE(std::abs(x[i] - y[i]), tolerance * std::max(1.0, std::abs(x[i])))
+          << what << ": " << name << "[" << i << "]: " << x[i] << " and " << y[i];
     }
   }
 }

@@ -80,7 +80,8 @@ TEST(TileText, NumbersReadBackExactly) {
   }
 }
 
-// Any change of bytes gives a module or a refusal, and a module that verifies can be run or refused.
+// Any change of bytes gives a module or a refusal, and a module that verifies can be run or
+// refused.
 TEST(TileText, SurvivesArbitraryBytes) {
   const std::string good = kEverything;
   int parsed = 0, verified = 0;
@@ -91,11 +92,21 @@ TEST(TileText, SurvivesArbitraryBytes) {
     for (uint64_t n = rng() % 4 + 1; n > 0 && !s.empty(); --n) {
       const size_t at = rng() % s.size(), to = rng() % s.size();
       switch (rng() % 5) {
-        case 0: s[at] = char(rng()); break;
-        case 1: s.erase(at, rng() % 20); break;
-        case 2: s.insert(at, s.substr(to, rng() % 30)); break;
-        case 3: s[at] = "0123456789%()[]{}:,`\"ij-"[rng() % 24]; break;
-        default: s.resize(at); break;
+        case 0:
+          s[at] = char(rng());
+          break;
+        case 1:
+          s.erase(at, rng() % 20);
+          break;
+        case 2:
+          s.insert(at, s.substr(to, rng() % 30));
+          break;
+        case 3:
+          s[at] = "0123456789%()[]{}:,`\"ij-"[rng() % 24];
+          break;
+        default:
+          s.resize(at);
+          break;
       }
     }
     auto m = parse(s);
@@ -122,7 +133,8 @@ TEST(TileText, SurvivesArbitraryBytes) {
 }
 
 TEST(TileText, ErrorsNameThePlace) {
-  auto m = parse("module m {\n  kernel k {\n    values 3\n    %0: f32 = bogus %1\n  }\n}", "a.tile");
+  auto m =
+      parse("module m {\n  kernel k {\n    values 3\n    %0: f32 = bogus %1\n  }\n}", "a.tile");
   ASSERT_FALSE(m);
   EXPECT_EQ(m.error().where.substr(0, 9), "a.tile:4:") << m.error().where;
   EXPECT_NE(m.error().why.find("bogus"), std::string::npos);
@@ -137,9 +149,11 @@ class TileVerify : public testing::TestWithParam<Bad> {};
 
 // Each body is wrong in one way; the refusal says which.
 TEST_P(TileVerify, Refuses) {
-  const std::string text = std::string("module m {\n  sizes N\n  tensor A: f32[N, 8] input global\n"
-                                       "  tensor O: f32[N] output global\n  kernel k {\n    grid i0 < 4\n    values 99\n") +
-                           GetParam().body + "\n  }\n}\n";
+  const std::string text =
+      std::string(
+          "module m {\n  sizes N\n  tensor A: f32[N, 8] input global\n"
+          "  tensor O: f32[N] output global\n  kernel k {\n    grid i0 < 4\n    values 99\n") +
+      GetParam().body + "\n  }\n}\n";
   auto m = parse(text);
   ASSERT_TRUE(m) << m.error().text();
   auto r = verify(*m);
@@ -150,11 +164,16 @@ INSTANTIATE_TEST_SUITE_P(
     All, TileVerify,
     testing::Values(
         Bad{"use_before_definition", "%0: f32 = exp %1\n%1: f32 = const 1", "not defined"},
-        Bad{"defined_twice", "%0: f32 = const 1\n if (true) {} else {}\n%1: f32 = const 1\n%2: f32 = for i0 in [0, 2) step 1 carry (%3: f32 = %0) { yield %3 }",
+        Bad{"defined_twice",
+            "%0: f32 = const 1\n if (true) {} else {}\n%1: f32 = const 1\n%2: f32 = for i0 in [0, "
+            "2) step 1 carry (%3: f32 = %0) { yield %3 }",
             "bound twice"},
-        Bad{"leaves_its_region", "if (true) { %0: f32 = const 1 } else { }\n%1: f32 = exp %0", "not defined"},
+        Bad{"leaves_its_region", "if (true) { %0: f32 = const 1 } else { }\n%1: f32 = exp %0",
+            "not defined"},
         Bad{"wrong_type", "%0: f32 = const 1\n%1: f16 = exp %0", "type should be f32"},
-        Bad{"extents_disagree", "%0: f32[d: 8] = load A[i0, d]\n%1: f32[d: 4] = load A[i0, d]\n%2: f32[d: 8] = add %0, %1",
+        Bad{"extents_disagree",
+            "%0: f32[d: 8] = load A[i0, d]\n%1: f32[d: 4] = load A[i0, d]\n%2: f32[d: 8] = add %0, "
+            "%1",
             "different extents"},
         Bad{"zero_lanes", "%0: f32[d: 0] = load A[i0, d]", "extent 0"},
         Bad{"too_many_lanes", "%0: f32[d: 9000000000] = load A[i0, d]", "too many lanes"},
@@ -166,26 +185,41 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"store_to_input", "%0: f32 = const 1\nstore A[i0, 0] = %0", "store to input"},
         Bad{"store_type", "%0: f32 = const 1\n%1: f16 = cast %0\nstore O[i0] = %1", "element type"},
         Bad{"store_without_lanes", "%0: f32 = const 1\nstore O[i] = %0", "unknown name i"},
-        Bad{"reduce_missing_axis", "%0: f32 = const 1\n%1: f32 = reduce sum %0 over (d)", "no axis d"},
-        Bad{"dot_missing_axis", "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = const 1\n%2: f32 = dot %0, %1 over (d)", "no axis d"},
-        Bad{"user_reduce", "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = reduce user %0 over (d)", "combine"},
+        Bad{"reduce_missing_axis", "%0: f32 = const 1\n%1: f32 = reduce sum %0 over (d)",
+            "no axis d"},
+        Bad{"dot_missing_axis",
+            "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = const 1\n%2: f32 = dot %0, %1 over (d)",
+            "no axis d"},
+        Bad{"user_reduce", "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = reduce user %0 over (d)",
+            "combine"},
         Bad{"user_reduce_vars",
-            "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = reduce user %0 over (d) combine \"a + c\" identity \"0\"", "a and b"},
-        Bad{"rename_collision", "%0: f32[d: 8] = load A[i0, d]\n%1: f32[i: 8] = load A[i, 0]\n"
-                                "%2: f32[d: 8, i: 8] = add %0, %1\n%3: f32[i: 8] = rename %2 (d -> i)", "two axes"},
-        Bad{"carried_type", "%0: i32 = iota 1\n%1: f32 = for j in [0, 2) step 1 carry (%2: f32 = %0) { yield %2 }",
+            "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = reduce user %0 over (d) combine \"a + c\" "
+            "identity \"0\"",
+            "a and b"},
+        Bad{"rename_collision",
+            "%0: f32[d: 8] = load A[i0, d]\n%1: f32[i: 8] = load A[i, 0]\n"
+            "%2: f32[d: 8, i: 8] = add %0, %1\n%3: f32[i: 8] = rename %2 (d -> i)",
+            "two axes"},
+        Bad{"carried_type",
+            "%0: i32 = iota 1\n%1: f32 = for j in [0, 2) step 1 carry (%2: f32 = %0) { yield %2 }",
             "another element type"},
-        Bad{"carried_axes", "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = for j in [0, 2) step 1 carry (%2: f32 = %0) { yield %2 }",
+        Bad{"carried_axes",
+            "%0: f32[d: 8] = load A[i0, d]\n%1: f32 = for j in [0, 2) step 1 carry (%2: f32 = %0) "
+            "{ yield %2 }",
             "axis d"},
-        Bad{"yield_axes", "%0: f32 = const 1\n%1: f32 = for j in [0, 2) step 1 carry (%2: f32 = %0) { "
-                          "%3: f32[d: 8] = load A[i0, d]\n yield %3 }", "axis d"},
+        Bad{"yield_axes",
+            "%0: f32 = const 1\n%1: f32 = for j in [0, 2) step 1 carry (%2: f32 = %0) { "
+            "%3: f32[d: 8] = load A[i0, d]\n yield %3 }",
+            "axis d"},
         Bad{"step", "for j in [0, 2) step 0 { }", "step"},
         Bad{"loop_bound_over_axis", "for j in [0, d) step 1 { }", "unknown name d"},
-        Bad{"if_yields", "%0: f32 = const 1\n%1: f32 = if (true) { yield %0 } else { }", "differ in number"},
+        Bad{"if_yields", "%0: f32 = const 1\n%1: f32 = if (true) { yield %0 } else { }",
+            "differ in number"},
         Bad{"axis_is_iv", "%0: f32[i0: 8] = load A[0, i0]", "name of a loop variable"},
         Bad{"iv_is_size", "for N in [0, 2) step 1 { }", "name of a size"},
         Bad{"number_range", "%99: f32 = const 1", "value numbers"},
-        Bad{"not_a_condition_operand", "%0: f32 = const 1\n%1: i32 = iota 0\n%2: f32 = mask %0, %1 where (i0 <= 1)",
+        Bad{"not_a_condition_operand",
+            "%0: f32 = const 1\n%1: i32 = iota 0\n%2: f32 = mask %0, %1 where (i0 <= 1)",
             "different element types"}),
     [](const auto& p) { return std::string(p.param.name); });
 

@@ -29,7 +29,9 @@ inline Buffers random_inputs(const Program& p, unsigned seed) {
     int64_t n = 1;
     for (const isl::pw_aff& e : t.extents) n *= to_int(substitute_params(e, sizes_of(p)).max_val());
     std::vector<double>& b = out[t.name];
-    for (int64_t k = 0; k < n; ++k) b.push_back(is_float(t.type) ? round_to_type(normal(rng), t.type) : static_cast<double>(rng() % 4));
+    for (int64_t k = 0; k < n; ++k)
+      b.push_back(is_float(t.type) ? round_to_type(normal(rng), t.type)
+                                   : static_cast<double>(rng() % 4));
   }
   return out;
 }
@@ -59,7 +61,8 @@ inline void expect_same(const Schedule& s, double tolerance = 1e-4, unsigned see
     for (size_t k = 0; k < want.size(); ++k) {
       const bool same = want[k] == have[k] || (std::isnan(want[k]) && std::isnan(have[k])) ||
                         std::abs(want[k] - have[k]) <= tolerance * (1 + std::abs(want[k]));
-      ASSERT_TRUE(same) << name << "[" << k << "]: expected " << want[k] << ", got " << have[k] << " (seed " << seed << ")\n"
+      ASSERT_TRUE(same) << name << "[" << k << "]: expected " << want[k] << ", got " << have[k]
+                        << " (seed " << seed << ")\n"
                         << to_text(s) << tile::print(*m);
     }
   }

@@ -10,8 +10,8 @@
 namespace nautilus {
 namespace {
 using namespace testing_lower;
-using programs::Session;
 using nlohmann::json;
+using programs::Session;
 
 // The schedule at these sizes, with the temporaries named in registers.
 Schedule at(const Schedule& from, const Sizes& sizes, const std::vector<std::string>& registers) {
@@ -24,8 +24,8 @@ Schedule at(const Schedule& from, const Sizes& sizes, const std::vector<std::str
 }
 
 // The transformed schedule lowered, against the program it started from.
-void expect_result(const Session& t, const Sizes& sizes, const std::vector<std::string>& registers, double tolerance = 1e-4,
-                   const std::function<void(Buffers&)>& change = {}) {
+void expect_result(const Session& t, const Sizes& sizes, const std::vector<std::string>& registers,
+                   double tolerance = 1e-4, const std::function<void(Buffers&)>& change = {}) {
   const Schedule s = at(t.s, sizes, registers);
   auto m = lowered(s);
   ASSERT_TRUE(m) << to_text(s);
@@ -40,8 +40,10 @@ void expect_result(const Session& t, const Sizes& sizes, const std::vector<std::
   for (const auto& [name, values] : *want)
     for (size_t k = 0; k < values.size(); ++k) {
       const double have = got->at(name)[k];
-      ASSERT_TRUE(values[k] == have || (std::isnan(values[k]) && std::isnan(have)) || std::abs(values[k] - have) <= tolerance * (1 + std::abs(values[k])))
-          << name << "[" << k << "] expected " << values[k] << " got " << have << "\n" << to_text(s) << tile::print(*m);
+      ASSERT_TRUE(values[k] == have || (std::isnan(values[k]) && std::isnan(have)) ||
+                  std::abs(values[k] - have) <= tolerance * (1 + std::abs(values[k])))
+          << name << "[" << k << "] expected " << values[k] << " got " << have << "\n"
+          << to_text(s) << tile::print(*m);
     }
 }
 
@@ -55,7 +57,8 @@ Session tiled_attention(bool causal, int64_t ti, int64_t tj) {
     t.must("tile", {{"node", t.band(s)}, {"sizes", sizes}});
   }
   t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
-  for (const char* s : {"S_m", "S_P", "S_l", "S_Oa"}) t.must("map", {{"node", t.band(s)}, {"member", "*"}, {"mapping", "tile"}});
+  for (const char* s : {"S_m", "S_P", "S_l", "S_Oa"})
+    t.must("map", {{"node", t.band(s)}, {"member", "*"}, {"mapping", "tile"}});
   return t;
 }
 
@@ -68,7 +71,8 @@ TEST(LowerRolling, TiledAttention) {
     }
 }
 
-// A first tile of keys whose scores are all -inf: the maximum is still -inf there, and its terms are 0.
+// A first tile of keys whose scores are all -inf: the maximum is still -inf there, and its terms
+// are 0.
 TEST(LowerRolling, FirstTileOfMinusInfinity) {
   Session t = tiled_attention(false, 4, 2);
   const Sizes sizes{{"H", 2}, {"N", 7}, {"D", 2}};
@@ -81,7 +85,8 @@ TEST(LowerRolling, FirstTileOfMinusInfinity) {
 }
 
 TEST(LowerRolling, RegistersDoNotCrossKernels) {
-  auto m = lower::lower(at(tiled_attention(true, 4, 2).s, {{"H", 2}, {"N", 7}, {"D", 2}}, {"m", "P", "l"}));
+  auto m = lower::lower(
+      at(tiled_attention(true, 4, 2).s, {{"H", 2}, {"N", 7}, {"D", 2}}, {"m", "P", "l"}));
   ASSERT_FALSE(m);
   EXPECT_NE(m.error().text().find("written in another"), std::string::npos) << m.error().text();
 }
@@ -119,7 +124,8 @@ TEST(LowerRolling, VarianceInOnePass) {
   using programs::rd;
   b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), programs::over(ReduceOp::Sum, {1}));
   b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
-  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)), programs::over(ReduceOp::Sum, {1}));
+  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)),
+              programs::over(ReduceOp::Sum, {1}));
   b.statement("var", "i", "0 <= i < M", "i", {{"v", "i"}}, rd(0) / Expr::param("N"));
   ProgramPtr p = b.done();
   Session t(p);
@@ -138,7 +144,8 @@ void expect_absent(const Session& t, const Sizes& sizes, const std::vector<std::
   ASSERT_TRUE(m) << to_text(s);
   Program original = *t.program;
   original.param_context = s.program->param_context;
-  for (double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+  for (double bad : {std::nan(""), std::numeric_limits<double>::infinity(),
+                     -std::numeric_limits<double>::infinity()}) {
     Buffers in = random_inputs(original, 11);
     put(in, bad);
     auto want = interpret(original, sizes, in);
@@ -149,7 +156,9 @@ void expect_absent(const Session& t, const Sizes& sizes, const std::vector<std::
       for (const auto& [name, values] : *want)
         for (size_t k = 0; k < values.size(); ++k) {
           if (!std::isfinite(values[k])) continue;
-          ASSERT_NEAR(values[k], got->at(name)[k], 1e-4 * (1 + std::abs(values[k]))) << bad << " " << name << "[" << k << "]\n" << tile::print(x);
+          ASSERT_NEAR(values[k], got->at(name)[k], 1e-4 * (1 + std::abs(values[k])))
+              << bad << " " << name << "[" << k << "]\n"
+              << tile::print(x);
         }
     }
   }
@@ -157,19 +166,23 @@ void expect_absent(const Session& t, const Sizes& sizes, const std::vector<std::
 
 // Keys that the last row alone sees.
 TEST(LowerRolling, WhatACausalMaskHidesIsAbsent) {
-  expect_absent(tiled_attention(true, 4, 2), {{"H", 2}, {"N", 7}, {"D", 2}}, {"m", "P"}, [](Buffers& in, double bad) {
-    for (size_t h : {0, 1})
-      for (size_t d : {0, 1}) in.at("K")[(h * 7 + 6) * 2 + d] = bad;
-  });
+  expect_absent(tiled_attention(true, 4, 2), {{"H", 2}, {"N", 7}, {"D", 2}}, {"m", "P"},
+                [](Buffers& in, double bad) {
+                  for (size_t h : {0, 1})
+                    for (size_t d : {0, 1}) in.at("K")[(h * 7 + 6) * 2 + d] = bad;
+                });
 }
 
 // Rows of X and columns of W after the first M: in the tensors, outside the sum.
 TEST(LowerRolling, WhatLiesBeyondALengthIsAbsent) {
-  programs::Builder b(make_context(), "ragged", {"I", "M", "N", "D"}, "[I, M, N, D] -> { : I >= 0 and 0 <= M <= N and D >= 0 }");
+  programs::Builder b(make_context(), "ragged", {"I", "M", "N", "D"},
+                      "[I, M, N, D] -> { : I >= 0 and 0 <= M <= N and D >= 0 }");
   using programs::rd;
-  b.tensor("X", TensorKind::Input, {"I", "N"}).tensor("W", TensorKind::Input, {"N", "D"}).tensor("O", TensorKind::Output, {"I", "D"});
-  b.statement("O", "i,j,d", "0 <= i < I and 0 <= j < M and 0 <= d < D", "i,d", {{"X", "i,j"}, {"W", "j,d"}}, rd(0) * rd(1),
-              programs::over(ReduceOp::Sum, {1}));
+  b.tensor("X", TensorKind::Input, {"I", "N"})
+      .tensor("W", TensorKind::Input, {"N", "D"})
+      .tensor("O", TensorKind::Output, {"I", "D"});
+  b.statement("O", "i,j,d", "0 <= i < I and 0 <= j < M and 0 <= d < D", "i,d",
+              {{"X", "i,j"}, {"W", "j,d"}}, rd(0) * rd(1), programs::over(ReduceOp::Sum, {1}));
   for (int x : {0, 1, 2}) {
     Session t(b.done());
     t.must("tile", {{"node", t.band("S_O")}, {"sizes", {4, 4, 4}}});

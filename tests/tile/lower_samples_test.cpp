@@ -1,4 +1,5 @@
-// Programs with gathers, guards, narrow types, integers, affine values, strides and in-place updates.
+// Programs with gathers, guards, narrow types, integers, affine values, strides and in-place
+// updates.
 #include "tests/polyhedral/program_samples.h"
 #include "tests/tile/lower_check.h"
 
@@ -30,16 +31,21 @@ const char* causal() {
 }
 
 // All dims of one statement tiled by `tile`, tiles serial; every other statement as it was.
-Schedule all_tiled(const ProgramPtr& p, int64_t tile, const std::map<std::string, Scope>& scopes = {}) {
+Schedule all_tiled(const ProgramPtr& p, int64_t tile,
+                   const std::map<std::string, Scope>& scopes = {}) {
   Tree t(p);
   std::vector<NodePtr> kernels;
   for (const Statement& s : p->statements) {
     std::vector<BandMember> outer, inner;
     for (const std::string& d : dim_names(s.domain)) {
-      outer.push_back(t.member(s.name + "_" + d + "0", std::vector<std::string>{s.name}, "floor(" + d + "/" + std::to_string(tile) + ")", Mapping::Serial, tile));
-      inner.push_back(t.member(s.name + "_" + d + "1", std::vector<std::string>{s.name}, d, Mapping::Tile));
+      outer.push_back(t.member(s.name + "_" + d + "0", std::vector<std::string>{s.name},
+                               "floor(" + d + "/" + std::to_string(tile) + ")", Mapping::Serial,
+                               tile));
+      inner.push_back(
+          t.member(s.name + "_" + d + "1", std::vector<std::string>{s.name}, d, Mapping::Tile));
     }
-    kernels.push_back(t.filter({s.name}, outer.empty() ? t.leaf() : t.band(outer, t.band(inner, t.leaf()))));
+    kernels.push_back(
+        t.filter({s.name}, outer.empty() ? t.leaf() : t.band(outer, t.band(inner, t.leaf()))));
   }
   return t.done(t.sequence(kernels), scopes);
 }
@@ -57,7 +63,9 @@ TEST(LowerSamples, CausalAndMatmul) {
   }
 }
 
-TEST(LowerSamples, SeidelInPlace) { expect_same(initial_schedule(sized(samples::kSeidel, {{"N", 7}, {"T", 3}}))); }
+TEST(LowerSamples, SeidelInPlace) {
+  expect_same(initial_schedule(sized(samples::kSeidel, {{"N", 7}, {"T", 3}})));
+}
 
 TEST(LowerSamples, GatherAndRaggedGuard) {
   for (int64_t j : {1, 3, 6}) both(samples::kPaged, {{"J", j}, {"P", 4}, {"N", 5}});
@@ -221,13 +229,18 @@ TEST(LowerSamples, SharedScope) {
   for (const Statement& s : p->statements) {
     std::vector<BandMember> inner;
     for (const std::string& d : dim_names(s.domain))
-      if (d != "i") inner.push_back(t.member(s.name + d, std::vector<std::string>{s.name}, d, Mapping::Tile));
+      if (d != "i")
+        inner.push_back(t.member(s.name + d, std::vector<std::string>{s.name}, d, Mapping::Tile));
     parts.push_back(t.filter({s.name}, t.band(inner, t.leaf())));
   }
   std::vector<std::string> names;
   for (const Statement& s : p->statements) names.push_back(s.name);
   NodePtr root = t.band({t.member("row", names, "i", Mapping::Grid)}, t.sequence(parts));
-  expect_same(t.done(root, {{"S", Scope::Shared}, {"P", Scope::Shared}, {"m", Scope::Register}, {"l", Scope::Shared}, {"acc", Scope::Register}}));
+  expect_same(t.done(root, {{"S", Scope::Shared},
+                            {"P", Scope::Shared},
+                            {"m", Scope::Register},
+                            {"l", Scope::Shared},
+                            {"acc", Scope::Register}}));
   expect_same(t.done(root));
 }
 

@@ -21,7 +21,8 @@ Schedule flash_with_repairs(const ProgramPtr& p, int64_t ti, int64_t tj) {
     r.source_tensors = {"m"};
     r.via = {"S_P"};
     const Expr m = Expr::var("m"), next = Expr::var("m'");
-    r.corrections = {Expr::var("t0") * Expr::make(Op::Select, {Expr::make(Op::Eq, {m, next}), Expr::constant(1), exp(m - next)})};
+    r.corrections = {Expr::var("t0") * Expr::make(Op::Select, {Expr::make(Op::Eq, {m, next}),
+                                                               Expr::constant(1), exp(m - next)})};
     s.repairs.push_back(r);
   }
   return s;
@@ -32,7 +33,8 @@ TEST(Lower, InitialSchedules) {
   for (int64_t n : {0, 1, 3, 7}) {
     SCOPED_TRACE(n);
     expect_same(initial_schedule(bound(programs::attention(ctx), {{"H", 2}, {"N", n}, {"D", 3}})));
-    expect_same(initial_schedule(bound(programs::attention(ctx, false), {{"H", 1}, {"N", n}, {"D", 2}})));
+    expect_same(
+        initial_schedule(bound(programs::attention(ctx, false), {{"H", 1}, {"N", n}, {"D", 2}})));
     expect_same(initial_schedule(bound(programs::matmul(ctx), {{"M", n}, {"N", 3}, {"K", 5}})));
     expect_same(initial_schedule(bound(programs::matmul(ctx), {{"M", 4}, {"N", 3}, {"K", n}})));
     expect_same(initial_schedule(bound(programs::two_pointwise(ctx), {{"N", n}})));
@@ -46,8 +48,14 @@ TEST(Lower, TiledMatmulAtAwkwardSizes) {
       SCOPED_TRACE(n);
       ProgramPtr p = bound(programs::matmul(ctx), {{"M", n}, {"N", 5}, {"K", n + 1}});
       Tree t(p);
-      NodePtr tile = t.band({t.member("i1", kC, "i", Mapping::Tile), t.member("j1", kC, "j", Mapping::Tile), t.member("k1", kC, "k", Mapping::Tile)}, t.leaf());
-      expect_same(t.done(t.band({t.member("i0", kC, "floor(i/4)", outer, 4), t.member("j0", kC, "floor(j/4)", outer, 4), t.member("k0", kC, "floor(k/4)", Mapping::Serial, 4)}, tile)));
+      NodePtr tile =
+          t.band({t.member("i1", kC, "i", Mapping::Tile), t.member("j1", kC, "j", Mapping::Tile),
+                  t.member("k1", kC, "k", Mapping::Tile)},
+                 t.leaf());
+      expect_same(t.done(t.band(
+          {t.member("i0", kC, "floor(i/4)", outer, 4), t.member("j0", kC, "floor(j/4)", outer, 4),
+           t.member("k0", kC, "floor(k/4)", Mapping::Serial, 4)},
+          tile)));
     }
 }
 
@@ -55,12 +63,16 @@ TEST(Lower, ReductionLoopOutside) {
   ContextPtr ctx = make_context();
   ProgramPtr p = bound(programs::matmul(ctx), {{"M", 5}, {"N", 3}, {"K", 6}});
   Tree t(p);
-  expect_same(t.done(t.band({t.member("k", kC, "k"), t.member("i", kC, "i"), t.member("j", kC, "-j")}, t.leaf())));
+  expect_same(t.done(
+      t.band({t.member("k", kC, "k"), t.member("i", kC, "i"), t.member("j", kC, "-j")}, t.leaf())));
   Tree u(p);
-  NodePtr tile = u.band({u.member("i1", kC, "i", Mapping::Tile), u.member("j1", kC, "j", Mapping::Tile)}, u.leaf());
-  expect_same(u.done(u.band({u.member("k", kC, "k"), u.member("i0", kC, "floor(i/2)", Mapping::Serial, 2)}, tile)));
+  NodePtr tile = u.band(
+      {u.member("i1", kC, "i", Mapping::Tile), u.member("j1", kC, "j", Mapping::Tile)}, u.leaf());
+  expect_same(u.done(u.band(
+      {u.member("k", kC, "k"), u.member("i0", kC, "floor(i/2)", Mapping::Serial, 2)}, tile)));
   Tree v(p);  // skewed: no loop determines the element
-  expect_same(v.done(v.band({v.member("a", kC, "i + k"), v.member("b", kC, "k"), v.member("j", kC, "j")}, v.leaf())));
+  expect_same(v.done(v.band(
+      {v.member("a", kC, "i + k"), v.member("b", kC, "k"), v.member("j", kC, "j")}, v.leaf())));
 }
 
 TEST(Lower, RecurrenceInPlace) {
@@ -78,15 +90,26 @@ TEST(Lower, FlashAttention) {
     int64_t n, ti, tj;
   };
   for (bool causal : {true, false})
-    for (const Case& c : {Case{0, 4, 4}, {1, 4, 4}, {3, 4, 4}, {4, 4, 4}, {5, 4, 4}, {7, 4, 2}, {11, 4, 2}, {8, 2, 4}, {13, 3, 5}}) {
-      SCOPED_TRACE(std::to_string(c.n) + " " + std::to_string(c.ti) + " " + std::to_string(c.tj) + (causal ? " causal" : ""));
-      expect_same(flash_with_repairs(bound(programs::attention(ctx, causal), {{"H", 2}, {"N", c.n}, {"D", 3}}), c.ti, c.tj));
+    for (const Case& c : {Case{0, 4, 4},
+                          {1, 4, 4},
+                          {3, 4, 4},
+                          {4, 4, 4},
+                          {5, 4, 4},
+                          {7, 4, 2},
+                          {11, 4, 2},
+                          {8, 2, 4},
+                          {13, 3, 5}}) {
+      SCOPED_TRACE(std::to_string(c.n) + " " + std::to_string(c.ti) + " " + std::to_string(c.tj) +
+                   (causal ? " causal" : ""));
+      expect_same(flash_with_repairs(
+          bound(programs::attention(ctx, causal), {{"H", 2}, {"N", c.n}, {"D", 3}}), c.ti, c.tj));
     }
 }
 
 TEST(Lower, FlashAttentionCarriesEachAccumulatorOnce) {
   ContextPtr ctx = make_context();
-  auto m = lowered(flash_with_repairs(bound(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32));
+  auto m = lowered(flash_with_repairs(
+      bound(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32));
   ASSERT_TRUE(m);
   ASSERT_EQ(m->kernels.size(), 1u) << tile::print(*m);
   int loops = 0;
@@ -108,13 +131,15 @@ TEST(Lower, WithoutItsRepairFusionIsWrong) {
   auto got = tile::interpret(*m, {}, in);
   ASSERT_TRUE(want && got);
   double worst = 0;
-  for (size_t k = 0; k < want->at("O").size(); ++k) worst = std::max(worst, std::abs(want->at("O")[k] - got->at("O")[k]));
+  for (size_t k = 0; k < want->at("O").size(); ++k)
+    worst = std::max(worst, std::abs(want->at("O")[k] - got->at("O")[k]));
   EXPECT_GT(worst, 1e-3);
 }
 
 TEST(Lower, AttentionIsQuick) {
   ContextPtr ctx = make_context();
-  Schedule s = flash_with_repairs(bound(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32);
+  Schedule s = flash_with_repairs(
+      bound(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32);
   const std::clock_t start = std::clock();
   for (int k = 0; k < 5; ++k) ASSERT_TRUE(lower::lower(s));
   const double each = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / 5;

@@ -1,4 +1,5 @@
-// Random kernels with loops, branches, masks and reductions: whatever the rules do, the values stay.
+// Random kernels with loops, branches, masks and reductions: whatever the rules do, the values
+// stay.
 #include "compiler/tile/rewrite.h"
 #include "helpers.h"
 
@@ -12,9 +13,22 @@ class Generator {
   Module make() {
     Module m;
     m.name = "random";
-    for (const char* n : {"A", "B"}) m.tensors.push_back({n, Type::F32, poly::TensorKind::Input, poly::Scope::Global, {IndexExpr(5), IndexExpr(6)}});
-    m.tensors.push_back({"T", Type::F32, poly::TensorKind::Temp, poly::Scope::Global, {IndexExpr(5), IndexExpr(6)}});
-    m.tensors.push_back({"O", Type::F32, poly::TensorKind::Output, poly::Scope::Global, {IndexExpr(4), IndexExpr(5), IndexExpr(6)}});
+    for (const char* n : {"A", "B"})
+      m.tensors.push_back({n,
+                           Type::F32,
+                           poly::TensorKind::Input,
+                           poly::Scope::Global,
+                           {IndexExpr(5), IndexExpr(6)}});
+    m.tensors.push_back({"T",
+                         Type::F32,
+                         poly::TensorKind::Temp,
+                         poly::Scope::Global,
+                         {IndexExpr(5), IndexExpr(6)}});
+    m.tensors.push_back({"O",
+                         Type::F32,
+                         poly::TensorKind::Output,
+                         poly::Scope::Global,
+                         {IndexExpr(4), IndexExpr(5), IndexExpr(6)}});
     Kernel k;
     k.name = "k";
     k_ = &k;
@@ -40,7 +54,9 @@ class Generator {
   std::vector<std::string> scope_;
 
   size_t below(size_t n) { return rng_() % n; }
-  ValueId pick() { return pool_[pool_.size() - 1 - std::min(pool_.size() - 1, below(pool_.size()) * below(3) / 2)]; }
+  ValueId pick() {
+    return pool_[pool_.size() - 1 - std::min(pool_.size() - 1, below(pool_.size()) * below(3) / 2)];
+  }
   Builder builder(Region& r) {
     Builder b(*k_, r);
     b.axis_extents = {{"i", 5}, {"j", 6}};
@@ -65,35 +81,74 @@ class Generator {
     i.operands = {v};
     b.emit(i);
   }
-  IndexExpr iv() { return scope_.empty() ? IndexExpr(1) : IndexExpr::var(scope_[below(scope_.size())]); }
+  IndexExpr iv() {
+    return scope_.empty() ? IndexExpr(1) : IndexExpr::var(scope_[below(scope_.size())]);
+  }
   bool has(ValueId v, const char* axis) const {
     for (const Axis& a : k_->types.at(v).axes)
       if (a.name == axis) return true;
     return false;
   }
-  Cond cond() { return Cond{{{{IndexExpr::var("j") - IndexExpr::var("i") + iv() - IndexExpr(int64_t(below(3))), false}}}}; }
+  Cond cond() {
+    return Cond{{{{IndexExpr::var("j") - IndexExpr::var("i") + iv() - IndexExpr(int64_t(below(3))),
+                   false}}}};
+  }
 
   // Values stay bounded, divisors away from zero: rounding differs, meaning does not.
   void statement(Builder& b, int depth) {
     const ValueId x = pick(), y = pick();
     ValueId r = -1;
     switch (below(depth < 2 ? 16 : 13)) {
-      case 0: r = b.map(Op::Add, {x, y}); break;
-      case 1: r = b.map(Op::Sub, {x, y}); break;
-      case 2: r = b.map(Op::Mul, {b.map(Op::Tanh, {x}), y}); break;
-      case 3: r = b.map(Op::Mul, {x, b.constant(0.5)}); break;
-      case 4: r = b.map(Op::Div, {x, b.map(Op::Add, {b.map(Op::Abs, {y}), b.constant(1)})}); break;
-      case 5: r = b.map(Op::Max, {x, y}); break;
-      case 6: r = b.map(below(2) ? Op::Exp : Op::Exp2, {b.map(Op::Min, {x, b.constant(1)})}); break;
-      case 7: r = b.mask(cond(), x, y); break;
-      case 8: r = b.reduce(below(2) ? poly::ReduceOp::Sum : poly::ReduceOp::Max, x, {below(2) ? "j" : "i"}); break;
-      case 9: r = b.reduce(poly::ReduceOp::Sum, b.map(Op::Mul, {b.map(Op::Tanh, {x}), y}), {"j"}); break;
-      case 10: r = b.map(Op::Div, {x, b.constant(below(2) ? 3 : 4)}); break;
-      case 11: r = load(b, below(3) ? "A" : "B", iv(), IndexExpr::var("j")); break;
-      case 12: r = b.map(Op::Neg, {x}); break;
-      case 13: loop(b, depth); return;
-      case 14: branch(b, depth); return;
-      default: store(b, "T", 0, x); r = load(b, "T", IndexExpr::var("i"), IndexExpr(int64_t(below(6)))); break;
+      case 0:
+        r = b.map(Op::Add, {x, y});
+        break;
+      case 1:
+        r = b.map(Op::Sub, {x, y});
+        break;
+      case 2:
+        r = b.map(Op::Mul, {b.map(Op::Tanh, {x}), y});
+        break;
+      case 3:
+        r = b.map(Op::Mul, {x, b.constant(0.5)});
+        break;
+      case 4:
+        r = b.map(Op::Div, {x, b.map(Op::Add, {b.map(Op::Abs, {y}), b.constant(1)})});
+        break;
+      case 5:
+        r = b.map(Op::Max, {x, y});
+        break;
+      case 6:
+        r = b.map(below(2) ? Op::Exp : Op::Exp2, {b.map(Op::Min, {x, b.constant(1)})});
+        break;
+      case 7:
+        r = b.mask(cond(), x, y);
+        break;
+      case 8:
+        r = b.reduce(below(2) ? poly::ReduceOp::Sum : poly::ReduceOp::Max, x,
+                     {below(2) ? "j" : "i"});
+        break;
+      case 9:
+        r = b.reduce(poly::ReduceOp::Sum, b.map(Op::Mul, {b.map(Op::Tanh, {x}), y}), {"j"});
+        break;
+      case 10:
+        r = b.map(Op::Div, {x, b.constant(below(2) ? 3 : 4)});
+        break;
+      case 11:
+        r = load(b, below(3) ? "A" : "B", iv(), IndexExpr::var("j"));
+        break;
+      case 12:
+        r = b.map(Op::Neg, {x});
+        break;
+      case 13:
+        loop(b, depth);
+        return;
+      case 14:
+        branch(b, depth);
+        return;
+      default:
+        store(b, "T", 0, x);
+        r = load(b, "T", IndexExpr::var("i"), IndexExpr(int64_t(below(6))));
+        break;
     }
     pool_.push_back(r);
   }
@@ -130,10 +185,19 @@ class Generator {
       // Accumulations, products and running maxima, or anything.
       ValueId v = pick();
       switch (below(4)) {
-        case 0: v = inner.map(Op::Add, {r.args[k], inner.map(Op::Tanh, {v})}); break;
-        case 1: v = inner.map(Op::Max, {r.args[k], v}); break;
-        case 2: v = inner.map(Op::Add, {inner.map(Op::Mul, {r.args[k], inner.constant(0.5)}), inner.map(Op::Div, {inner.map(Op::Tanh, {v}), inner.constant(3)})}); break;
-        default: break;
+        case 0:
+          v = inner.map(Op::Add, {r.args[k], inner.map(Op::Tanh, {v})});
+          break;
+        case 1:
+          v = inner.map(Op::Max, {r.args[k], v});
+          break;
+        case 2:
+          v = inner.map(Op::Add,
+                        {inner.map(Op::Mul, {r.args[k], inner.constant(0.5)}),
+                         inner.map(Op::Div, {inner.map(Op::Tanh, {v}), inner.constant(3)})});
+          break;
+        default:
+          break;
       }
       r.yields.push_back(v);
     }
@@ -184,7 +248,8 @@ TEST(RewriteRandom, ValuesStay) {
       RewriteReport report;
       Module w = rewrite(m, o, &report);
       ASSERT_FALSE(verify(w)) << print(w);
-      ASSERT_TRUE(report.stop_reason == "saturated" || report.stop_reason == "node limit" || report.stop_reason == "iteration limit")
+      ASSERT_TRUE(report.stop_reason == "saturated" || report.stop_reason == "node limit" ||
+                  report.stop_reason == "iteration limit")
           << report.stop_reason << print(m);
       if (n == Numerics::Strict) {
         expect_close(rounded, outputs(w, in), 0, "strict");

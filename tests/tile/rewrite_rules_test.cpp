@@ -7,21 +7,32 @@
 namespace nautilus::tile {
 namespace {
 
-// Values at hand: %0 A[i, j], %1 B[i, j], %2 X[i], %3 Y[i], %4 H[i, j] (f16), %5 W[j], %6 K[d, j], %7 C: f16 K[d, j].
+// Values at hand: %0 A[i, j], %1 B[i, j], %2 X[i], %3 Y[i], %4 H[i, j] (f16), %5 W[j], %6 K[d, j],
+// %7 C: f16 K[d, j].
 std::string module_text(const std::string& body, const std::string& store) {
   std::string t =
-      "module m {\n  tensor A: f32[8, 8] input global\n  tensor B: f32[8, 8] input global\n  tensor X: f32[8] input global\n"
-      "  tensor Y: f32[8] input global\n  tensor H: f16[8, 8] input global\n  tensor W: f32[8] input global\n  tensor K: f32[6, 8] input global\n"
-      "  tensor C: f16[6, 8] input global\n  tensor O: f32[8, 8] output global\n  kernel k {\n    values 999\n"
-      "%0: f32[i: 8, j: 8] = load A[i, j]\n%1: f32[i: 8, j: 8] = load B[i, j]\n%2: f32[i: 8] = load X[i]\n%3: f32[i: 8] = load Y[i]\n"
-      "%4: f16[i: 8, j: 8] = load H[i, j]\n%5: f32[j: 8] = load W[j]\n%6: f32[d: 6, j: 8] = load K[d, j]\n%7: f16[d: 6, j: 8] = load C[d, j]\n";
+      "module m {\n  tensor A: f32[8, 8] input global\n  tensor B: f32[8, 8] input global\n  "
+      "tensor X: f32[8] input global\n"
+      "  tensor Y: f32[8] input global\n  tensor H: f16[8, 8] input global\n  tensor W: f32[8] "
+      "input global\n  tensor K: f32[6, 8] input global\n"
+      "  tensor C: f16[6, 8] input global\n  tensor O: f32[8, 8] output global\n  kernel k {\n    "
+      "values 999\n"
+      "%0: f32[i: 8, j: 8] = load A[i, j]\n%1: f32[i: 8, j: 8] = load B[i, j]\n%2: f32[i: 8] = "
+      "load X[i]\n%3: f32[i: 8] = load Y[i]\n"
+      "%4: f16[i: 8, j: 8] = load H[i, j]\n%5: f32[j: 8] = load W[j]\n%6: f32[d: 6, j: 8] = load "
+      "K[d, j]\n%7: f16[d: 6, j: 8] = load C[d, j]\n";
   std::string b;
   for (size_t k = 0; k < body.size(); ++k) {
-    if (body.compare(k, 3, "IJD") == 0) b += "f32[d: 6, i: 8, j: 8]", k += 2;
-    else if (body.compare(k, 2, "IJ") == 0) b += "f32[i: 8, j: 8]", k += 1;
-    else if (body.compare(k, 2, "DI") == 0) b += "f32[d: 6, i: 8]", k += 1;
-    else if (body.compare(k, 2, "I1") == 0) b += "f32[i: 8]", k += 1;
-    else b += body[k];
+    if (body.compare(k, 3, "IJD") == 0)
+      b += "f32[d: 6, i: 8, j: 8]", k += 2;
+    else if (body.compare(k, 2, "IJ") == 0)
+      b += "f32[i: 8, j: 8]", k += 1;
+    else if (body.compare(k, 2, "DI") == 0)
+      b += "f32[d: 6, i: 8]", k += 1;
+    else if (body.compare(k, 2, "I1") == 0)
+      b += "f32[i: 8]", k += 1;
+    else
+      b += body[k];
   }
   const std::string index = store == "IJ" ? "i, j" : store == "DI" ? "i, d" : "i, 0";
   return t + b + "\nstore O[" + index + "] = %99\n  }\n}\n";
@@ -29,15 +40,16 @@ std::string module_text(const std::string& body, const std::string& store) {
 
 struct RuleCase {
   const char* rule;
-  const char* store;     // axes of %99
+  const char* store;  // axes of %99
   const char* fires;
   const char* does_not;
   Numerics numerics = Numerics::Reassociate;
-  double divide = 8;     // cost of a division
+  double divide = 8;  // cost of a division
 };
 
 bool applied(const RewriteReport& r, const std::string& rule) {
-  return std::any_of(r.applied.begin(), r.applied.end(), [&](const std::string& a) { return a.substr(0, a.find(' ')) == rule; });
+  return std::any_of(r.applied.begin(), r.applied.end(),
+                     [&](const std::string& a) { return a.substr(0, a.find(' ')) == rule; });
 }
 
 void expect_same_results(const Module& m, const Module& w, Numerics numerics) {
@@ -47,7 +59,8 @@ void expect_same_results(const Module& m, const Module& w, Numerics numerics) {
       expect_close(outputs(m, in), outputs(w, in), 0, "strict");
     } else {
       expect_close(outputs(m, in, false), outputs(w, in, false), 1e-12, "exact arithmetic");
-      expect_close(outputs(m, in), outputs(w, in), numerics == Numerics::Fast ? 1e-2 : 1e-4, "rounded");
+      expect_close(outputs(m, in), outputs(w, in), numerics == Numerics::Fast ? 1e-2 : 1e-4,
+                   "rounded");
     }
   }
 }
@@ -67,7 +80,8 @@ TEST_P(RewriteRule, FiresAndKeepsTheValue) {
   EXPECT_EQ(report.stop_reason, "saturated");
   expect_same_results(m, w, p.numerics);
   // Numerics that exclude the rule.
-  auto info = std::find_if(rules().begin(), rules().end(), [&](const RuleInfo& r) { return r.name == p.rule; });
+  auto info = std::find_if(rules().begin(), rules().end(),
+                           [&](const RuleInfo& r) { return r.name == p.rule; });
   ASSERT_NE(info, rules().end());
   for (Numerics n : {Numerics::Strict, Numerics::Reassociate, Numerics::Fast}) {
     o.numerics = n;
@@ -95,77 +109,140 @@ TEST_P(RewriteRule, DoesNotFire) {
 INSTANTIATE_TEST_SUITE_P(
     All, RewriteRule,
     testing::Values(
-        RuleCase{"fold-constants", "IJ", "%8: f32 = const 3\n%9: f32 = const 4\n%10: f32 = add %8, %9\n%99: IJ = mul %0, %10",
-                 "%8: f32 = const 3\n%99: IJ = mul %0, %8", Numerics::Strict},
-        RuleCase{"multiply-by-one", "IJ", "%8: f32 = const 1\n%99: IJ = mul %0, %8", "%8: f32 = const 2\n%99: IJ = mul %0, %8", Numerics::Strict},
-        RuleCase{"signs", "IJ", "%8: IJ = neg %1\n%99: IJ = sub %0, %8", "%8: IJ = abs %1\n%99: IJ = sub %0, %8", Numerics::Strict},
-        RuleCase{"subtract-zero", "IJ", "%8: f32 = const 0\n%99: IJ = sub %0, %8", "%8: f32 = const -0\n%99: IJ = sub %0, %8", Numerics::Strict},
-        RuleCase{"add-zero", "IJ", "%8: f32 = const 0\n%99: IJ = add %0, %8", "%8: f32 = const 1\n%99: IJ = add %0, %8"},
-        RuleCase{"known-choice", "IJ", "%99: IJ = mask %0, %1 where (true)", "%99: IJ = mask %0, %1 where (i <= j)", Numerics::Strict},
-        RuleCase{"extremum-identity", "IJ", "%8: f32 = const -inf\n%99: IJ = max %0, %8", "%8: f32 = const -inf\n%99: IJ = min %0, %8"},
-        RuleCase{"drop-widening", "IJ", "%8: IJ = cast %4\n%99: IJ = mul %8, %0", "%8: f16[i: 8, j: 8] = cast %1\n%99: IJ = mul %8, %0",
-                 Numerics::Strict},
-        RuleCase{"integer-powers", "IJ", "%8: f32 = const 2\n%99: IJ = pow %0, %8", "%8: f32 = const 2.5\n%99: IJ = pow %0, %8"},
-        RuleCase{"divide-by-power-of-two", "IJ", "%8: f32 = const 4\n%99: IJ = div %0, %8", "%8: f32 = const 3\n%99: IJ = div %0, %8",
-                 Numerics::Strict},
-        RuleCase{"divide-by-constant", "IJ", "%8: f32 = const 3\n%99: IJ = div %0, %8", "%8: f32 = const 4\n%99: IJ = div %0, %8"},
-        RuleCase{"reciprocal", "IJ", "%99: IJ = div %0, %2", "%8: f32 = const 0\n%99: IJ = div %0, %8"},
-        RuleCase{"hoist-division", "IJ", "%8: IJ = mul %0, %2\n%99: IJ = div %8, %3", "%8: IJ = mul %0, %1\n%99: IJ = div %8, %3",
-                 Numerics::Reassociate, 1},
-        RuleCase{"cancel-division", "IJ", "%8: IJ = mul %0, %2\n%99: IJ = div %8, %2", "%8: IJ = mul %0, %2\n%99: IJ = div %8, %3"},
-        RuleCase{"reciprocal-root", "I1", "%8: I1 = abs %2\n%9: I1 = sqrt %8\n%99: I1 = div %3, %9", "%8: I1 = abs %2\n%9: I1 = sqrt %8\n%99: I1 = div %9, %3"},
-        RuleCase{"exp-to-exp2", "IJ", "%8: IJ = sub %0, %2\n%99: IJ = exp %8", "%8: IJ = sub %0, %2\n%99: IJ = exp2 %8"},
-        RuleCase{"exp-product", "IJ", "%8: IJ = exp2 %0\n%9: IJ = exp2 %1\n%99: IJ = mul %8, %9", "%8: IJ = exp2 %0\n%9: IJ = exp2 %1\n%99: IJ = add %8, %9"},
-        RuleCase{"log-of-exp", "IJ", "%8: IJ = exp2 %0\n%99: IJ = log2 %8", "%8: IJ = log2 %0\n%99: IJ = exp2 %8"},
-        RuleCase{"combine-scales", "IJ", "%8: f32 = const 3\n%9: f32 = const 5\n%10: IJ = mul %0, %8\n%99: IJ = mul %10, %9",
-                 "%8: f32 = const 3\n%10: IJ = mul %0, %8\n%99: IJ = mul %10, %1"},
-        RuleCase{"distribute-scale", "IJ", "%8: f32 = const 3\n%9: IJ = sub %0, %2\n%99: IJ = mul %9, %8",
+        RuleCase{
+            "fold-constants", "IJ",
+            "%8: f32 = const 3\n%9: f32 = const 4\n%10: f32 = add %8, %9\n%99: IJ = mul %0, %10",
+            "%8: f32 = const 3\n%99: IJ = mul %0, %8", Numerics::Strict},
+        RuleCase{"multiply-by-one", "IJ", "%8: f32 = const 1\n%99: IJ = mul %0, %8",
+                 "%8: f32 = const 2\n%99: IJ = mul %0, %8", Numerics::Strict},
+        RuleCase{"signs", "IJ", "%8: IJ = neg %1\n%99: IJ = sub %0, %8",
+                 "%8: IJ = abs %1\n%99: IJ = sub %0, %8", Numerics::Strict},
+        RuleCase{"subtract-zero", "IJ", "%8: f32 = const 0\n%99: IJ = sub %0, %8",
+                 "%8: f32 = const -0\n%99: IJ = sub %0, %8", Numerics::Strict},
+        RuleCase{"add-zero", "IJ", "%8: f32 = const 0\n%99: IJ = add %0, %8",
+                 "%8: f32 = const 1\n%99: IJ = add %0, %8"},
+        RuleCase{"known-choice", "IJ", "%99: IJ = mask %0, %1 where (true)",
+                 "%99: IJ = mask %0, %1 where (i <= j)", Numerics::Strict},
+        RuleCase{"extremum-identity", "IJ", "%8: f32 = const -inf\n%99: IJ = max %0, %8",
+                 "%8: f32 = const -inf\n%99: IJ = min %0, %8"},
+        RuleCase{"drop-widening", "IJ", "%8: IJ = cast %4\n%99: IJ = mul %8, %0",
+                 "%8: f16[i: 8, j: 8] = cast %1\n%99: IJ = mul %8, %0", Numerics::Strict},
+        RuleCase{"integer-powers", "IJ", "%8: f32 = const 2\n%99: IJ = pow %0, %8",
+                 "%8: f32 = const 2.5\n%99: IJ = pow %0, %8"},
+        RuleCase{"divide-by-power-of-two", "IJ", "%8: f32 = const 4\n%99: IJ = div %0, %8",
+                 "%8: f32 = const 3\n%99: IJ = div %0, %8", Numerics::Strict},
+        RuleCase{"divide-by-constant", "IJ", "%8: f32 = const 3\n%99: IJ = div %0, %8",
+                 "%8: f32 = const 4\n%99: IJ = div %0, %8"},
+        RuleCase{"reciprocal", "IJ", "%99: IJ = div %0, %2",
+                 "%8: f32 = const 0\n%99: IJ = div %0, %8"},
+        RuleCase{"hoist-division", "IJ", "%8: IJ = mul %0, %2\n%99: IJ = div %8, %3",
+                 "%8: IJ = mul %0, %1\n%99: IJ = div %8, %3", Numerics::Reassociate, 1},
+        RuleCase{"cancel-division", "IJ", "%8: IJ = mul %0, %2\n%99: IJ = div %8, %2",
+                 "%8: IJ = mul %0, %2\n%99: IJ = div %8, %3"},
+        RuleCase{"reciprocal-root", "I1", "%8: I1 = abs %2\n%9: I1 = sqrt %8\n%99: I1 = div %3, %9",
+                 "%8: I1 = abs %2\n%9: I1 = sqrt %8\n%99: I1 = div %9, %3"},
+        RuleCase{"exp-to-exp2", "IJ", "%8: IJ = sub %0, %2\n%99: IJ = exp %8",
+                 "%8: IJ = sub %0, %2\n%99: IJ = exp2 %8"},
+        RuleCase{"exp-product", "IJ", "%8: IJ = exp2 %0\n%9: IJ = exp2 %1\n%99: IJ = mul %8, %9",
+                 "%8: IJ = exp2 %0\n%9: IJ = exp2 %1\n%99: IJ = add %8, %9"},
+        RuleCase{"log-of-exp", "IJ", "%8: IJ = exp2 %0\n%99: IJ = log2 %8",
+                 "%8: IJ = log2 %0\n%99: IJ = exp2 %8"},
+        RuleCase{
+            "combine-scales", "IJ",
+            "%8: f32 = const 3\n%9: f32 = const 5\n%10: IJ = mul %0, %8\n%99: IJ = mul %10, %9",
+            "%8: f32 = const 3\n%10: IJ = mul %0, %8\n%99: IJ = mul %10, %1"},
+        RuleCase{"distribute-scale", "IJ",
+                 "%8: f32 = const 3\n%9: IJ = sub %0, %2\n%99: IJ = mul %9, %8",
                  "%8: f32 = const 3\n%9: IJ = sub %0, %1\n%99: IJ = mul %9, %8"},
-        RuleCase{"factor-scale", "I1", "%8: IJ = mul %0, %2\n%9: IJ = mul %1, %2\n%10: IJ = add %8, %9\n%99: I1 = reduce sum %10 over (j)",
-                 "%8: IJ = mul %0, %2\n%9: IJ = mul %1, %3\n%10: IJ = add %8, %9\n%99: I1 = reduce sum %10 over (j)"},
-        RuleCase{"reassociate-product", "IJ", "%8: IJ = mul %0, %2\n%99: IJ = mul %8, %3", "%8: IJ = mul %0, %1\n%99: IJ = mul %8, %3"},
-        RuleCase{"reassociate-sum", "IJ", "%8: IJ = add %0, %2\n%99: IJ = sub %8, %3", "%8: IJ = add %0, %1\n%99: IJ = sub %8, %3"},
-        RuleCase{"scale-through-extremum", "IJ", "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: IJ = mul %1, %8\n%99: IJ = max %9, %10",
-                 "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: IJ = mul %1, %2\n%99: IJ = max %9, %10"},
-        RuleCase{"scale-through-choice", "I1", "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: f32 = const 0\n%11: IJ = mask %9, %10 where (j <= i)\n"
+        RuleCase{"factor-scale", "I1",
+                 "%8: IJ = mul %0, %2\n%9: IJ = mul %1, %2\n%10: IJ = add %8, %9\n%99: I1 = reduce "
+                 "sum %10 over (j)",
+                 "%8: IJ = mul %0, %2\n%9: IJ = mul %1, %3\n%10: IJ = add %8, %9\n%99: I1 = reduce "
+                 "sum %10 over (j)"},
+        RuleCase{"reassociate-product", "IJ", "%8: IJ = mul %0, %2\n%99: IJ = mul %8, %3",
+                 "%8: IJ = mul %0, %1\n%99: IJ = mul %8, %3"},
+        RuleCase{"reassociate-sum", "IJ", "%8: IJ = add %0, %2\n%99: IJ = sub %8, %3",
+                 "%8: IJ = add %0, %1\n%99: IJ = sub %8, %3"},
+        RuleCase{
+            "scale-through-extremum", "IJ",
+            "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: IJ = mul %1, %8\n%99: IJ = max %9, %10",
+            "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: IJ = mul %1, %2\n%99: IJ = max %9, %10"},
+        RuleCase{"scale-through-choice", "I1",
+                 "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: f32 = const 0\n%11: IJ = mask %9, "
+                 "%10 where (j <= i)\n"
                  "%99: I1 = reduce sum %11 over (j)",
-                 "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: f32 = const 1\n%11: IJ = mask %9, %10 where (j <= i)\n%99: I1 = reduce sum %11 over (j)"},
-        RuleCase{"scale-out-of-sum", "I1", "%8: IJ = mul %0, %2\n%99: I1 = reduce sum %8 over (j)", "%8: IJ = mul %0, %1\n%99: I1 = reduce sum %8 over (j)"},
-        RuleCase{"scale-out-of-extremum", "I1", "%8: f32 = const -3\n%9: IJ = mul %0, %8\n%99: I1 = reduce max %9 over (j)",
+                 "%8: f32 = const 3\n%9: IJ = mul %0, %8\n%10: f32 = const 1\n%11: IJ = mask %9, "
+                 "%10 where (j <= i)\n%99: I1 = reduce sum %11 over (j)"},
+        RuleCase{"scale-out-of-sum", "I1", "%8: IJ = mul %0, %2\n%99: I1 = reduce sum %8 over (j)",
+                 "%8: IJ = mul %0, %1\n%99: I1 = reduce sum %8 over (j)"},
+        RuleCase{"scale-out-of-extremum", "I1",
+                 "%8: f32 = const -3\n%9: IJ = mul %0, %8\n%99: I1 = reduce max %9 over (j)",
                  "%9: IJ = mul %0, %2\n%99: I1 = reduce max %9 over (j)"},
-        RuleCase{"scale-out-of-dot", "I1", "%8: IJ = mul %0, %2\n%99: I1 = dot %8, %5 over (j)", "%8: IJ = mul %0, %1\n%99: I1 = dot %8, %5 over (j)"},
+        RuleCase{"scale-out-of-dot", "I1", "%8: IJ = mul %0, %2\n%99: I1 = dot %8, %5 over (j)",
+                 "%8: IJ = mul %0, %1\n%99: I1 = dot %8, %5 over (j)"},
         RuleCase{"scale-into-dot", "DI",
-                 "%8: f32 = const 3\n%9: f32 = const 0\n%99: DI = for n in [0, 9) step 1 carry (%10: DI = %9) {\n%11: f32[d: 6, j: 8] = load K[d, mod(j + n, 8)]\n"
-                 "%12: DI = dot %0, %11 over (j)\n%13: DI = mul %12, %8\n%14: DI = tanh %13\n%15: DI = add %10, %14\nyield %15\n}",
+                 "%8: f32 = const 3\n%9: f32 = const 0\n%99: DI = for n in [0, 9) step 1 carry "
+                 "(%10: DI = %9) {\n%11: f32[d: 6, j: 8] = load K[d, mod(j + n, 8)]\n"
+                 "%12: DI = dot %0, %11 over (j)\n%13: DI = mul %12, %8\n%14: DI = tanh %13\n%15: "
+                 "DI = add %10, %14\nyield %15\n}",
                  "%8: f32 = const 3\n%9: DI = dot %0, %6 over (j)\n%99: DI = mul %9, %8"},
-        RuleCase{"uniform-extremum", "I1", "%99: I1 = reduce max %2 over (q) span (q: 5)", "%99: I1 = reduce max %0 over (j)", Numerics::Strict},
-        RuleCase{"uniform-sum", "I1", "%99: I1 = reduce sum %2 over (q) span (q: 5)", "%99: I1 = reduce sum %0 over (j)"},
-        RuleCase{"contraction", "DI", "%8: IJD = mul %0, %6\n%99: DI = reduce sum %8 over (j)", "%8: IJD = mul %0, %6\n%99: DI = reduce max %8 over (j)"},
-        RuleCase{"mask-into-product", "DI", "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (j <= 4)\n%99: DI = reduce sum %10 over (j)",
-                 "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (j <= i)\n%99: DI = reduce sum %10 over (j)"},
-        RuleCase{"mask-into-factor", "DI", "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (j <= i)\n%99: DI = reduce sum %10 over (j)",
-                 "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (d <= i)\n%99: DI = reduce sum %10 over (j)", Numerics::Fast},
-        RuleCase{"scale-out-of-masked-sum", "I1", "%8: f32 = const 0\n%9: IJ = mul %0, %2\n%10: IJ = mask %9, %8 where (j <= i)\n%99: I1 = reduce sum %10 over (j)",
-                 "%8: f32 = const 0\n%9: IJ = mul %0, %5\n%10: IJ = mask %9, %8 where (j <= i)\n%99: I1 = reduce sum %10 over (j)"},
-        RuleCase{"scale-out-of-narrowed-dot", "DI", "%8: IJ = mul %0, %2\n%9: f16[i: 8, j: 8] = cast %8\n%99: DI = dot %9, %7 over (j)",
-                 "%8: IJ = mul %0, %1\n%9: f16[i: 8, j: 8] = cast %8\n%99: DI = dot %9, %7 over (j)", Numerics::Fast},
-        RuleCase{"invariant-carry", "I1", "%99: I1 = for n in [0, 4) step 1 carry (%9: I1 = %2) {\nyield %9\n}",
-                 "%99: I1 = for n in [0, 4) step 1 carry (%9: I1 = %2) {\n%10: I1 = exp2 %9\nyield %10\n}", Numerics::Strict},
-        RuleCase{"same-branches", "I1", "%8: I1 = if (0 <= 1) {\nyield %2\n} else {\nyield %3\n}\n%9: I1 = if (1 <= 0) {\nyield %2\n} else {\nyield %3\n}\n%99: I1 = mul %8, %9",
-                 "%99: I1 = for n in [0, 4) step 1 carry (%9: I1 = %2) {\n%10: I1 = if (n <= 2) {\nyield %9\n} else {\nyield %3\n}\nyield %10\n}",
+        RuleCase{"uniform-extremum", "I1", "%99: I1 = reduce max %2 over (q) span (q: 5)",
+                 "%99: I1 = reduce max %0 over (j)", Numerics::Strict},
+        RuleCase{"uniform-sum", "I1", "%99: I1 = reduce sum %2 over (q) span (q: 5)",
+                 "%99: I1 = reduce sum %0 over (j)"},
+        RuleCase{"contraction", "DI", "%8: IJD = mul %0, %6\n%99: DI = reduce sum %8 over (j)",
+                 "%8: IJD = mul %0, %6\n%99: DI = reduce max %8 over (j)"},
+        RuleCase{"mask-into-product", "DI",
+                 "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (j <= "
+                 "4)\n%99: DI = reduce sum %10 over (j)",
+                 "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (j <= "
+                 "i)\n%99: DI = reduce sum %10 over (j)"},
+        RuleCase{"mask-into-factor", "DI",
+                 "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (j <= "
+                 "i)\n%99: DI = reduce sum %10 over (j)",
+                 "%8: f32 = const 0\n%9: IJD = mul %0, %6\n%10: IJD = mask %9, %8 where (d <= "
+                 "i)\n%99: DI = reduce sum %10 over (j)",
+                 Numerics::Fast},
+        RuleCase{"scale-out-of-masked-sum", "I1",
+                 "%8: f32 = const 0\n%9: IJ = mul %0, %2\n%10: IJ = mask %9, %8 where (j <= "
+                 "i)\n%99: I1 = reduce sum %10 over (j)",
+                 "%8: f32 = const 0\n%9: IJ = mul %0, %5\n%10: IJ = mask %9, %8 where (j <= "
+                 "i)\n%99: I1 = reduce sum %10 over (j)"},
+        RuleCase{
+            "scale-out-of-narrowed-dot", "DI",
+            "%8: IJ = mul %0, %2\n%9: f16[i: 8, j: 8] = cast %8\n%99: DI = dot %9, %7 over (j)",
+            "%8: IJ = mul %0, %1\n%9: f16[i: 8, j: 8] = cast %8\n%99: DI = dot %9, %7 over (j)",
+            Numerics::Fast},
+        RuleCase{"invariant-carry", "I1",
+                 "%99: I1 = for n in [0, 4) step 1 carry (%9: I1 = %2) {\nyield %9\n}",
+                 "%99: I1 = for n in [0, 4) step 1 carry (%9: I1 = %2) {\n%10: I1 = exp2 %9\nyield "
+                 "%10\n}",
+                 Numerics::Strict},
+        RuleCase{"same-branches", "I1",
+                 "%8: I1 = if (0 <= 1) {\nyield %2\n} else {\nyield %3\n}\n%9: I1 = if (1 <= 0) "
+                 "{\nyield %2\n} else {\nyield %3\n}\n%99: I1 = mul %8, %9",
+                 "%99: I1 = for n in [0, 4) step 1 carry (%9: I1 = %2) {\n%10: I1 = if (n <= 2) "
+                 "{\nyield %9\n} else {\nyield %3\n}\nyield %10\n}",
                  Numerics::Strict},
         RuleCase{"change-carried-variable", "I1",
-                 "%8: f32 = const 0\n%9: f32 = const 1\n%98: I1, %99: I1 = for n in [0, 8) step 1 carry (%10: I1 = %8, %11: I1 = %8) {\n"
-                 "%12: I1 = load A[i, n]\n%13: I1 = abs %12\n%14: I1 = add %10, %13\n%15: bool[i: 8] = eq %10, %14\n%16: I1 = div %10, %14\n"
-                 "%17: I1 = select %15, %9, %16\n%18: I1 = mul %11, %17\n%19: I1 = div %12, %14\n%20: I1 = add %18, %19\nyield %14, %20\n}",
-                 "%8: f32 = const 0\n%99: I1 = for n in [0, 8) step 1 carry (%10: I1 = %8) {\n%11: I1 = load A[i, n]\n"
+                 "%8: f32 = const 0\n%9: f32 = const 1\n%98: I1, %99: I1 = for n in [0, 8) step 1 "
+                 "carry (%10: I1 = %8, %11: I1 = %8) {\n"
+                 "%12: I1 = load A[i, n]\n%13: I1 = abs %12\n%14: I1 = add %10, %13\n%15: bool[i: "
+                 "8] = eq %10, %14\n%16: I1 = div %10, %14\n"
+                 "%17: I1 = select %15, %9, %16\n%18: I1 = mul %11, %17\n%19: I1 = div %12, "
+                 "%14\n%20: I1 = add %18, %19\nyield %14, %20\n}",
+                 "%8: f32 = const 0\n%99: I1 = for n in [0, 8) step 1 carry (%10: I1 = %8) {\n%11: "
+                 "I1 = load A[i, n]\n"
                  "%12: I1 = div %11, %2\n%13: I1 = add %10, %12\n%14: I1 = tanh %13\nyield %14\n}"},
         RuleCase{"loop-invariant-motion", "I1",
-                 "%8: f32 = const 0\n%99: I1 = for n in [0, 8) step 1 carry (%10: I1 = %8) {\n%11: I1 = tanh %2\n%12: I1 = mul %10, %11\n%13: I1 = add %12, %3\nyield %13\n}",
-                 "%8: f32 = const 0\n%99: I1 = for n in [0, 8) step 1 carry (%10: I1 = %8) {\n%11: I1 = load A[i, n]\n%12: I1 = mul %10, %11\nyield %12\n}",
+                 "%8: f32 = const 0\n%99: I1 = for n in [0, 8) step 1 carry (%10: I1 = %8) {\n%11: "
+                 "I1 = tanh %2\n%12: I1 = mul %10, %11\n%13: I1 = add %12, %3\nyield %13\n}",
+                 "%8: f32 = const 0\n%99: I1 = for n in [0, 8) step 1 carry (%10: I1 = %8) {\n%11: "
+                 "I1 = load A[i, n]\n%12: I1 = mul %10, %11\nyield %12\n}",
                  Numerics::Strict},
-        RuleCase{"common-subexpressions", "IJ", "%8: IJ = tanh %0\n%9: IJ = tanh %0\n%99: IJ = mul %8, %9", "%8: IJ = tanh %0\n%9: IJ = tanh %1\n%99: IJ = mul %8, %9",
-                 Numerics::Strict}),
+        RuleCase{"common-subexpressions", "IJ",
+                 "%8: IJ = tanh %0\n%9: IJ = tanh %0\n%99: IJ = mul %8, %9",
+                 "%8: IJ = tanh %0\n%9: IJ = tanh %1\n%99: IJ = mul %8, %9", Numerics::Strict}),
     [](const auto& p) {
       std::string s = p.param.rule;
       std::replace(s.begin(), s.end(), '-', '_');
@@ -194,14 +271,23 @@ int count(const Region& r, Code c) {
   return n;
 }
 
-// Statements name their axes apart; what they share is found all the same, and what is apart stays apart.
+// Statements name their axes apart; what they share is found all the same, and what is apart stays
+// apart.
 TEST(RewriteRules, RenamedAxesAreOneAxisWhereTheyCanBe) {
-  const std::string head = "module m {\n  tensor X: f32[6] input global\n  tensor O: f32[6, 6] output global\n  kernel k {\n    values 99\n";
-  Module shared = module_of(head + "%0: f32[i1: 6] = load X[i1]\n%1: f32[i1: 6] = exp2 %0\n%2: f32[i2: 6] = rename %0 (i1 -> i2)\n"
-                                   "%3: f32[i2: 6] = exp2 %2\n%4: f32[i3: 6] = rename %1 (i1 -> i3)\n%5: f32[i3: 6] = rename %3 (i2 -> i3)\n"
-                                   "%6: f32[i3: 6] = add %4, %5\nstore O[i3, 0] = %6\n}\n}\n");
-  Module outer = module_of(head + "%0: f32[i: 6] = load X[i]\n%1: f32[k: 6] = rename %0 (i -> k)\n%2: f32[i: 6, k: 6] = sub %0, %1\n"
-                                  "%3: f32[a: 6, b: 6] = rename %2 (i -> b, k -> a)\nstore O[a, b] = %3\n}\n}\n");
+  const std::string head =
+      "module m {\n  tensor X: f32[6] input global\n  tensor O: f32[6, 6] output global\n  kernel "
+      "k {\n    values 99\n";
+  Module shared = module_of(head +
+                            "%0: f32[i1: 6] = load X[i1]\n%1: f32[i1: 6] = exp2 %0\n%2: f32[i2: 6] "
+                            "= rename %0 (i1 -> i2)\n"
+                            "%3: f32[i2: 6] = exp2 %2\n%4: f32[i3: 6] = rename %1 (i1 -> i3)\n%5: "
+                            "f32[i3: 6] = rename %3 (i2 -> i3)\n"
+                            "%6: f32[i3: 6] = add %4, %5\nstore O[i3, 0] = %6\n}\n}\n");
+  Module outer =
+      module_of(head +
+                "%0: f32[i: 6] = load X[i]\n%1: f32[k: 6] = rename %0 (i -> k)\n%2: f32[i: 6, k: "
+                "6] = sub %0, %1\n"
+                "%3: f32[a: 6, b: 6] = rename %2 (i -> b, k -> a)\nstore O[a, b] = %3\n}\n}\n");
   for (Numerics n : {Numerics::Strict, Numerics::Reassociate}) {
     RewriteOptions o;
     o.numerics = n;

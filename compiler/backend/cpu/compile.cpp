@@ -24,7 +24,8 @@ class Function final : public Compiled {
 
 }  // namespace
 
-Expected<std::shared_ptr<Compiled>> compile(const std::string& source, const std::string& entry, tile::Numerics numerics) {
+Expected<std::shared_ptr<Compiled>> compile(const std::string& source, const std::string& entry,
+                                            tile::Numerics numerics) {
   JitOptions options;
   options.contract = numerics != tile::Numerics::Strict;
   auto library = load(source, options);

@@ -7,7 +7,7 @@
 namespace nautilus::cpu {
 namespace {
 
-constexpr int64_t kLocalArray = 64 << 10;    // bytes; larger arrays go to the thread's scratch memory
+constexpr int64_t kLocalArray = 64 << 10;  // bytes; larger arrays go to the thread's scratch memory
 constexpr int64_t kLocalTotal = 512 << 10;
 
 }  // namespace
@@ -52,7 +52,8 @@ std::string Emitter::declare(const std::string& name, Type t, int64_t elements) 
     local_bytes_ += bytes;
     return "alignas(64) " + c_type(t) + " " + name + "[" + std::to_string(elements) + "];";
   }
-  const std::string text = c_type(t) + "* const " + name + " = (" + c_type(t) + "*)(scratch + " + std::to_string(scratch_) + "L);";
+  const std::string text = c_type(t) + "* const " + name + " = (" + c_type(t) + "*)(scratch + " +
+                           std::to_string(scratch_) + "L);";
   scratch_ += (bytes + 63) / 64 * 64;
   return text;
 }
@@ -95,8 +96,10 @@ void Emitter::scalar(const Instr& i) {
   const std::string name = variable(v), type = c_type(k_.type(v).elem);
   if (i.code == Code::Reduce || i.code == Code::Dot) {
     line(type + " " + name + ";");
-    if (i.code == Code::Reduce) reduce(i);
-    else dot(i, v, false);
+    if (i.code == Code::Reduce)
+      reduce(i);
+    else
+      dot(i, v, false);
     return;
   }
   Element e;
@@ -112,11 +115,16 @@ void Emitter::instruction(const Instr& i) {
     line("// " + identifier(i.origin));
   }
   switch (i.code) {
-    case Code::For: return loop(i);
-    case Code::If: return branch(i);
-    case Code::Store: return store(i);
-    case Code::Barrier: return;
-    default: break;
+    case Code::For:
+      return loop(i);
+    case Code::If:
+      return branch(i);
+    case Code::Store:
+      return store(i);
+    case Code::Barrier:
+      return;
+    default:
+      break;
   }
   const ValueId v = i.results[0];
   const Form form = k_.forms.at(v);
@@ -129,7 +137,8 @@ void Emitter::instruction(const Instr& i) {
     if (k_.forms.at(i.operands[n]) != Form::Fused) continue;
     // v = rest + a.b: rest into v's array (nothing to do if it lies there), then accumulate.
     const ValueId rest = i.operands[1 - n];
-    const bool there = k_.forms.at(rest) == Form::Buffer && variable(rest) == variable(v) && k_.type(rest).axes == k_.type(v).axes;
+    const bool there = k_.forms.at(rest) == Form::Buffer && variable(rest) == variable(v) &&
+                       k_.type(rest).axes == k_.type(v).axes;
     if (!there) copy(rest, variable(v), v);
     return dot(*k_.defs.at(i.operands[n]).instr, v, true);
   }
@@ -140,7 +149,8 @@ void Emitter::region(const Region& r) {
   for (const Instr& i : r.body) instruction(i);
 }
 
-// Ends a loop body or branch: what is not yet in its result's place is copied there, as if all at once.
+// Ends a loop body or branch: what is not yet in its result's place is copied there, as if all at
+// once.
 void Emitter::yields(const std::vector<ValueId>& values, const std::vector<ValueId>& results) {
   struct Copy {
     ValueId from, to;
@@ -158,7 +168,8 @@ void Emitter::yields(const std::vector<ValueId>& values, const std::vector<Value
     k_.leaves(y, read);
     for (const ValueId v : read) sources.insert(variable(v));
   }
-  const bool crossing = std::any_of(targets.begin(), targets.end(), [&](const std::string& t) { return sources.count(t) > 0; });
+  const bool crossing = std::any_of(targets.begin(), targets.end(),
+                                    [&](const std::string& t) { return sources.count(t) > 0; });
   if (crossing)
     for (Copy& c : copies) {
       c.target = fresh("next");
@@ -172,7 +183,9 @@ void Emitter::yields(const std::vector<ValueId>& values, const std::vector<Value
       e.names = ivs_;
       line(to + " = " + (from_temporary ? c.target : element(c.from, e)) + ";");
     } else if (from_temporary) {
-      nest(axes_of(c.to), [&](Element& e) { return array_at(to, c.to, e.names) + " = " + array_at(c.target, c.to, e.names) + ";"; });
+      nest(axes_of(c.to), [&](Element& e) {
+        return array_at(to, c.to, e.names) + " = " + array_at(c.target, c.to, e.names) + ";";
+      });
     } else {
       copy(c.from, to, c.to);
     }
@@ -196,8 +209,9 @@ void Emitter::loop(const Instr& i) {
     copy(i.operands[n], variable(r), r);
   }
   const std::string iv = "i_" + identifier(i.iv) + fresh("_");
-  line("for (long " + iv + " = " + index_text(i.lower, ivs_) + ", end_" + iv + " = " + index_text(i.upper, ivs_) + "; " + iv +
-       " < end_" + iv + "; " + iv + " += " + std::to_string(i.step) + ") {");
+  line("for (long " + iv + " = " + index_text(i.lower, ivs_) + ", end_" + iv + " = " +
+       index_text(i.upper, ivs_) + "; " + iv + " < end_" + iv + "; " + iv +
+       " += " + std::to_string(i.step) + ") {");
   ++indent_;
   ivs_[i.iv] = iv;
   region(i.regions[0]);
@@ -209,8 +223,10 @@ void Emitter::loop(const Instr& i) {
 
 void Emitter::branch(const Instr& i) {
   for (const ValueId r : i.results) {
-    if (k_.type(r).axes.empty()) line(c_type(k_.type(r).elem) + " " + variable(r) + ";");
-    else if (storage_.at(r) == r) line(declare(variable(r), k_.type(r).elem, k_.lanes(r)));
+    if (k_.type(r).axes.empty())
+      line(c_type(k_.type(r).elem) + " " + variable(r) + ";");
+    else if (storage_.at(r) == r)
+      line(declare(variable(r), k_.type(r).elem, k_.lanes(r)));
   }
   line("if (" + condition_text(i.cond, ivs_) + ") {");
   for (size_t b = 0; b < 2; ++b) {
@@ -232,7 +248,8 @@ Expected<KernelText> Emitter::emit() {
   std::string params, args, decode;
   for (size_t n = 0; n < m_.tensors.size(); ++n) {
     const TensorView& t = k_.tensors.at(m_.tensors[n].name);
-    params += std::string(t.stored ? "" : "const ") + storage_type(t.type) + "* __restrict " + t.pointer + ", ";
+    params += std::string(t.stored ? "" : "const ") + storage_type(t.type) + "* __restrict " +
+              t.pointer + ", ";
     args += "(" + storage_type(t.type) + "*)t[" + std::to_string(n) + "], ";
   }
   const auto& grid = k_.kernel.grid;
@@ -240,10 +257,11 @@ Expected<KernelText> Emitter::emit() {
     const int64_t extent = std::max<int64_t>(0, grid[n].extent.constant());
     const std::string iv = "i_" + identifier(grid[n].iv) + fresh("_");
     ivs_[grid[n].iv] = iv;
-    decode += "  const long " + iv + " = block % " + std::to_string(std::max<int64_t>(extent, 1)) + "L;\n  block /= " +
-              std::to_string(std::max<int64_t>(extent, 1)) + "L;\n";
+    decode += "  const long " + iv + " = block % " + std::to_string(std::max<int64_t>(extent, 1)) +
+              "L;\n  block /= " + std::to_string(std::max<int64_t>(extent, 1)) + "L;\n";
     if (__builtin_mul_overflow(result.blocks, extent, &result.blocks))
-      return Refusal{"emit C++ for kernel " + k_.kernel.name, "", "the grid has too many blocks", ""};
+      return Refusal{"emit C++ for kernel " + k_.kernel.name, "", "the grid has too many blocks",
+                     ""};
   }
   for (const auto& g : grid) {
     params += "long " + ivs_.at(g.iv) + ", ";
@@ -253,16 +271,20 @@ Expected<KernelText> Emitter::emit() {
     const TensorView& v = k_.tensors.at(t.name);
     int64_t bytes = type_bytes(t.type);
     for (const int64_t e : v.extents) bytes *= e;
-    line(storage_type(t.type) + "* const " + v.pointer + " = (" + storage_type(t.type) + "*)(scratch + " + std::to_string(scratch_) + "L);");
+    line(storage_type(t.type) + "* const " + v.pointer + " = (" + storage_type(t.type) +
+         "*)(scratch + " + std::to_string(scratch_) + "L);");
     scratch_ += (bytes + 63) / 64 * 64;
   }
   region(k_.kernel.body);
-  std::string comment = "// " + k_.kernel.name + (k_.kernel.comment.empty() ? "" : ": " + k_.kernel.comment);
+  std::string comment =
+      "// " + k_.kernel.name + (k_.kernel.comment.empty() ? "" : ": " + k_.kernel.comment);
   std::replace(comment.begin(), comment.end(), '\n', ' ');
   std::replace(comment.begin(), comment.end(), '\\', '/');
-  result.text = comment + "\nstatic __attribute__((noinline)) void " + name + "_block(" + params + "char* scratch) {\n" + out_ +
-                "}\nstatic void " + name + "(void* tensors, long block, char* scratch) {\n  void* const* t = (void* const*)tensors;\n" +
-                decode + "  " + name + "_block(" + args + "scratch);\n}\n";
+  result.text =
+      comment + "\nstatic __attribute__((noinline)) void " + name + "_block(" + params +
+      "char* scratch) {\n" + out_ + "}\nstatic void " + name +
+      "(void* tensors, long block, char* scratch) {\n  void* const* t = (void* const*)tensors;\n" +
+      decode + "  " + name + "_block(" + args + "scratch);\n}\n";
   result.body_function = name;
   result.scratch_bytes = scratch_;
   return result;
@@ -273,32 +295,41 @@ std::string entry_name(const tile::Module& m) { return identifier(m.name) + "_ru
 Expected<std::string> emit(const tile::Module& m, const EmitOptions& options) {
   if (auto bad = tile::verify(m)) return *bad;
   if (!m.sizes.empty())
-    return Refusal{"emit C++ for " + m.name, "", "size " + m.sizes[0] + " is not bound", "bind all sizes before lowering"};
+    return Refusal{"emit C++ for " + m.name, "", "size " + m.sizes[0] + " is not bound",
+                   "bind all sizes before lowering"};
   auto constant = [&](const IndexExpr& e) { return e.is_const(); };
   for (const auto& t : m.tensors)
     if (!std::all_of(t.extents.begin(), t.extents.end(), constant))
-      return Refusal{"emit C++ for " + m.name, t.name, "an extent is not a constant", "bind all sizes before lowering"};
+      return Refusal{"emit C++ for " + m.name, t.name, "an extent is not a constant",
+                     "bind all sizes before lowering"};
   const bool strict = options.numerics == tile::Numerics::Strict;
-  std::string text = "// " + identifier(m.name) + ": generated from the tile program.\n" + prelude_scalar() +
-                     "#define MULTIPLY_ADD(a, b, c) " + (strict ? "(a) * (b) + (c)" : "__builtin_elementwise_fma(a, b, c)") + "\n" +
+  std::string text = "// " + identifier(m.name) + ": generated from the tile program.\n" +
+                     prelude_scalar() + "#define MULTIPLY_ADD(a, b, c) " +
+                     (strict ? "(a) * (b) + (c)" : "__builtin_elementwise_fma(a, b, c)") + "\n" +
                      prelude_dot() + "\n";
-  text += strict ? "#pragma clang fp reassociate(off) contract(off)\n" : "#pragma clang fp reassociate(on) contract(fast)\n";
+  text += strict ? "#pragma clang fp reassociate(off) contract(off)\n"
+                 : "#pragma clang fp reassociate(on) contract(fast)\n";
   std::string calls;
   int number = 0;
   for (const Kernel& k : m.kernels) {
     for (const auto& t : k.shared)
       if (!std::all_of(t.extents.begin(), t.extents.end(), constant))
-        return Refusal{"emit C++ for " + m.name, t.name, "an extent is not a constant", "bind all sizes before lowering"};
+        return Refusal{"emit C++ for " + m.name, t.name, "an extent is not a constant",
+                       "bind all sizes before lowering"};
     for (const auto& g : k.grid)
       if (!g.extent.is_const())
-        return Refusal{"emit C++ for " + m.name, k.name, "grid extent " + g.iv + " is not a constant", "bind all sizes before lowering"};
+        return Refusal{"emit C++ for " + m.name, k.name,
+                       "grid extent " + g.iv + " is not a constant",
+                       "bind all sizes before lowering"};
     auto kernel = Emitter(m, k, options, number++).emit();
     if (!kernel) return kernel.error();
     text += kernel->text + "\n";
-    calls += "  nautilus_parallel_for(" + std::to_string(kernel->blocks) + "L, threads, " + std::to_string(kernel->scratch_bytes) + "L, " +
-             kernel->body_function + ", tensors);\n";
+    calls += "  nautilus_parallel_for(" + std::to_string(kernel->blocks) + "L, threads, " +
+             std::to_string(kernel->scratch_bytes) + "L, " + kernel->body_function +
+             ", tensors);\n";
   }
-  text += "extern \"C\" void " + entry_name(m) + "(void** tensors, int threads) {\n" + calls + "}\n";
+  text +=
+      "extern \"C\" void " + entry_name(m) + "(void** tensors, int threads) {\n" + calls + "}\n";
   return text;
 }
 

@@ -1,5 +1,5 @@
-// Products: the register-blocked kernels of the prelude where one operand's own axis is contiguous in the result,
-// a fold of the element-wise product otherwise.
+// Products: the register-blocked kernels of the prelude where one operand's own axis is contiguous
+// in the result, a fold of the element-wise product otherwise.
 #include <algorithm>
 
 #include "compiler/backend/cpu/emitter.h"
@@ -7,7 +7,9 @@
 namespace nautilus::cpu {
 namespace {
 
-bool contains(const std::vector<std::string>& v, const std::string& a) { return std::find(v.begin(), v.end(), a) != v.end(); }
+bool contains(const std::vector<std::string>& v, const std::string& a) {
+  return std::find(v.begin(), v.end(), a) != v.end();
+}
 
 }  // namespace
 
@@ -16,12 +18,16 @@ bool Emitter::direct(ValueId v, const std::string& contiguous) const {
   std::map<std::string, std::string> names;
   const ValueId base = base_of(k_, v, names);
   const Form form = k_.forms.at(base);
-  const Instr* load = form == Form::Inline && k_.defs.at(base).instr->code == Code::Load ? k_.defs.at(base).instr : nullptr;
+  const Instr* load = form == Form::Inline && k_.defs.at(base).instr->code == Code::Load
+                          ? k_.defs.at(base).instr
+                          : nullptr;
   if (form != Form::Buffer && !load) return false;
-  if (load && (!same_representation(load ? k_.type(base).elem : Type::F16) || !load->cond.is_always() || !load->gather.empty()))
+  if (load && (!same_representation(load ? k_.type(base).elem : Type::F16) ||
+               !load->cond.is_always() || !load->gather.empty()))
     return false;
   for (const auto& [own, outer] : names) {
-    const auto s = load ? k_.memory_stride(*load, own) : std::optional<int64_t>(k_.stride(base, own));
+    const auto s =
+        load ? k_.memory_stride(*load, own) : std::optional<int64_t>(k_.stride(base, own));
     if (!s || (outer == contiguous && *s != 1 && k_.extent(base, own) > 1)) return false;
   }
   return true;
@@ -92,7 +98,8 @@ void Emitter::dot(const Instr& i, ValueId into, bool accumulate) {
     }
     f.term = [&, t](Element& e) {
       std::vector<std::string> x;
-      for (const ValueId o : i.operands) x.push_back(convert_text(element(o, e), k_.type(o).elem, t));
+      for (const ValueId o : i.operands)
+        x.push_back(convert_text(element(o, e), k_.type(o).elem, t));
       return operation_text(Op::Mul, t, x, {t, t});
     };
     return fold(f);
@@ -108,7 +115,8 @@ void Emitter::dot(const Instr& i, ValueId into, bool accumulate) {
   };
   const std::string m = largest(rows, other), k = largest(axes.summed, vector);
   Operand b = operand(vector, inner), a = operand(other, "");
-  // Loops outside the kernel: the other axes of the result, then further summed axes, which accumulate.
+  // Loops outside the kernel: the other axes of the result, then further summed axes, which
+  // accumulate.
   Axes outer;
   for (const std::string& x : axes.batch) outer.push_back({x, k_.extent(result, x)});
   for (const std::string& x : rows)
@@ -121,7 +129,8 @@ void Emitter::dot(const Instr& i, ValueId into, bool accumulate) {
   bool zero = !accumulate;
   const std::string array = variable(into);
   if (zero && outer.size() > result_loops) {
-    nest(axes_of(into), [&](Element& e) { return array_at(array, into, e.names) + " = " + literal(0, t) + ";"; });
+    nest(axes_of(into),
+         [&](Element& e) { return array_at(array, into, e.names) + " = " + literal(0, t) + ";"; });
     zero = false;
   }
   std::string pa = a.pointer, pb = b.pointer, pc = array, pad;
@@ -139,10 +148,12 @@ void Emitter::dot(const Instr& i, ValueId into, bool accumulate) {
   }
   auto number = [](int64_t n) { return std::to_string(n); };
   // dot<type, M, N, K, row and k strides of a, k stride of b, row stride of c, start from zero>
-  line("dot<" + c_type(t) + ", " + number(m.empty() ? 1 : k_.extent(other, m)) + ", " + number(k_.extent(vector, inner)) + ", " +
-       number(k.empty() ? 1 : k_.extent(vector, k)) + ", " + number(m.empty() ? 0 : a.strides[m]) + ", " +
-       number(k.empty() ? 0 : a.strides[k]) + ", " + number(k.empty() ? 0 : b.strides[k]) + ", " +
-       number(m.empty() ? 0 : k_.stride(into, m)) + ", " + (zero ? "true" : "false") + ">(" + pa + ", " + pb + ", " + pc + ");");
+  line("dot<" + c_type(t) + ", " + number(m.empty() ? 1 : k_.extent(other, m)) + ", " +
+       number(k_.extent(vector, inner)) + ", " + number(k.empty() ? 1 : k_.extent(vector, k)) +
+       ", " + number(m.empty() ? 0 : a.strides[m]) + ", " + number(k.empty() ? 0 : a.strides[k]) +
+       ", " + number(k.empty() ? 0 : b.strides[k]) + ", " +
+       number(m.empty() ? 0 : k_.stride(into, m)) + ", " + (zero ? "true" : "false") + ">(" + pa +
+       ", " + pb + ", " + pc + ");");
   indent_ = before;
 }
 

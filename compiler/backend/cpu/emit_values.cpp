@@ -36,7 +36,8 @@ void Emitter::nest(const Axes& axes, const Body& body) {
     const std::string name = fresh(("a_" + identifier(a.name) + "_").c_str());
     e.names[a.name] = name;
     vector = static_cast<int>(heads.size());
-    heads.push_back("for (long " + name + " = 0; " + name + " < " + std::to_string(a.extent) + "; ++" + name + ")");
+    heads.push_back("for (long " + name + " = 0; " + name + " < " + std::to_string(a.extent) +
+                    "; ++" + name + ")");
   }
   const std::string statement = body(e);
   block(e.before);
@@ -62,7 +63,8 @@ void Emitter::nest(const Axes& axes, const Body& body) {
 
 std::string Emitter::array_at(const std::string& array, ValueId shape, const Names& names) const {
   IndexExpr at(0);
-  for (const Axis& a : k_.type(shape).axes) at = at + IndexExpr::var(a.name) * k_.stride(shape, a.name);
+  for (const Axis& a : k_.type(shape).axes)
+    at = at + IndexExpr::var(a.name) * k_.stride(shape, a.name);
   return array + "[" + index_text(at, names) + "]";
 }
 
@@ -73,14 +75,17 @@ std::string Emitter::memory_at(const Instr& i, const std::vector<ValueId>& opera
   std::string gathered;
   for (size_t d = 0; d < i.index.size(); ++d) {
     const int g = d < i.gather.size() ? i.gather[d] : -1;
-    if (g < 0) at = at + i.index[d] * t.strides[d];
-    else gathered += " + (long)" + element(operands[g], e) + " * " + std::to_string(t.strides[d]) + "L";
+    if (g < 0)
+      at = at + i.index[d] * t.strides[d];
+    else
+      gathered +=
+          " + (long)" + element(operands[g], e) + " * " + std::to_string(t.strides[d]) + "L";
   }
   return t.pointer + "[" + index_text(at, e.names) + gathered + "]";
 }
 
-// One comparison. What the nest's axes do not change is computed once, clamped so that 32-bit arithmetic on the
-// rest cannot overflow and the sign stays right.
+// One comparison. What the nest's axes do not change is computed once, clamped so that 32-bit
+// arithmetic on the rest cannot overflow and the sign stays right.
 std::string Emitter::atom(const Cond::Atom& a, Element& e) {
   IndexExpr rest = a.expr;
   int64_t reach = 0;
@@ -89,11 +94,13 @@ std::string Emitter::atom(const Cond::Atom& a, Element& e) {
     if (ivs_.count(name) || !mentions(a.expr, name)) continue;
     const int64_t c = a.expr.coefficient(name);
     rest = rest - IndexExpr::var(name) * c;
-    if (mentions(rest, name)) return "(" + index_text(a.expr, e.names) + (a.equality ? " == 0)" : " >= 0)");
+    if (mentions(rest, name))
+      return "(" + index_text(a.expr, e.names) + (a.equality ? " == 0)" : " >= 0)");
     reach += std::abs(c) * 65536;  // tile extents are far below
     if (text != "0") moving += " + " + (c == 1 ? "" : std::to_string(c) + " * ") + "(int)" + text;
   }
-  if (reach >= kMaskRange) return "(" + index_text(a.expr, e.names) + (a.equality ? " == 0)" : " >= 0)");
+  if (reach >= kMaskRange)
+    return "(" + index_text(a.expr, e.names) + (a.equality ? " == 0)" : " >= 0)");
   std::string base;
   if (rest.is_const() && std::abs(rest.constant()) < kMaskRange) {
     base = std::to_string(rest.constant());
@@ -102,7 +109,8 @@ std::string Emitter::atom(const Cond::Atom& a, Element& e) {
     std::string& known = e.known["mask " + text];
     if (known.empty()) {
       known = fresh("m");
-      e.before += "const int " + known + " = (int)maxl(minl(" + text + ", 1L << 30), -(1L << 30));\n";
+      e.before +=
+          "const int " + known + " = (int)maxl(minl(" + text + ", 1L << 30), -(1L << 30));\n";
     }
     base = known;
   }
@@ -116,7 +124,8 @@ std::string Emitter::mask(const Cond& c, Element& e) {
     std::string all;
     for (const auto& a : conj) all += (all.empty() ? "" : " & ") + atom(a, e);
     if (all.empty()) return "true";
-    any += (any.empty() ? "" : " | ") + (c.any.size() > 1 && conj.size() > 1 ? "(" + all + ")" : all);
+    any +=
+        (any.empty() ? "" : " | ") + (c.any.size() > 1 && conj.size() > 1 ? "(" + all + ")" : all);
   }
   return any.empty() ? "false" : any;
 }
@@ -124,10 +133,14 @@ std::string Emitter::mask(const Cond& c, Element& e) {
 // Text of v's value at the indices in e.names.
 std::string Emitter::element(ValueId v, Element& e) {
   switch (k_.forms.at(v)) {
-    case Form::Literal: return literal(k_.defs.at(v).instr->value, k_.type(v).elem);
-    case Form::Scalar: return variable(v);
-    case Form::Buffer: return array_at(variable(v), v, e.names);
-    default: break;
+    case Form::Literal:
+      return literal(k_.defs.at(v).instr->value, k_.type(v).elem);
+    case Form::Scalar:
+      return variable(v);
+    case Form::Buffer:
+      return array_at(variable(v), v, e.names);
+    default:
+      break;
   }
   const Instr& i = *k_.defs.at(v).instr;
   if (i.code == Code::Rename) {
@@ -154,7 +167,8 @@ std::string Emitter::compute(ValueId v, Element& e) {
   const Instr& i = *k_.defs.at(v).instr;
   const Type t = k_.type(v).elem;
   switch (i.code) {
-    case Code::Iota: return "(int)" + std::string("(") + index_text(i.index[0], e.names) + ")";
+    case Code::Iota:
+      return "(int)" + std::string("(") + index_text(i.index[0], e.names) + ")";
     case Code::Map: {
       std::vector<std::string> args;
       std::vector<Type> types;
@@ -164,17 +178,21 @@ std::string Emitter::compute(ValueId v, Element& e) {
       }
       return operation_text(i.op, t, args, types);
     }
-    case Code::Cast: return cast_text(element(i.operands[0], e), k_.type(i.operands[0]).elem, t);
+    case Code::Cast:
+      return cast_text(element(i.operands[0], e), k_.type(i.operands[0]).elem, t);
     case Code::Mask: {
       const std::string a = element(i.operands[0], e), b = element(i.operands[1], e);
       return "(" + mask(i.cond, e) + ") ? " + a + " : " + b;
     }
     case Code::Load: {
       const std::string at = decode_text(memory_at(i, i.operands, e), t);
-      return i.cond.is_always() ? at : "(" + mask(i.cond, e) + ") ? " + at + " : " + literal(i.value, t);
+      return i.cond.is_always() ? at
+                                : "(" + mask(i.cond, e) + ") ? " + at + " : " + literal(i.value, t);
     }
-    case Code::Rename: return element(i.operands[0], e);
-    default: return literal(i.value, t);
+    case Code::Rename:
+      return element(i.operands[0], e);
+    default:
+      return literal(i.value, t);
   }
 }
 

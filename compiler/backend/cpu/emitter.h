@@ -9,16 +9,16 @@ namespace nautilus::cpu {
 
 // Text of the body of a nest over tile elements while it is being written.
 struct Element {
-  Names names;             // axes in scope -> index text
-  std::string before;      // statements before the nest (parts of masks that its axes do not change)
-  std::string lets;        // statements in the body: subexpressions
+  Names names;         // axes in scope -> index text
+  std::string before;  // statements before the nest (parts of masks that its axes do not change)
+  std::string lets;    // statements in the body: subexpressions
   std::map<std::string, std::string> known;
 };
 
 struct KernelText {
-  std::string text;          // functions
+  std::string text;           // functions
   std::string body_function;  // void (void* tensors, long block, char* scratch)
-  int64_t blocks = 0;        // grid points
+  int64_t blocks = 0;         // grid points
   int64_t scratch_bytes = 0;
 };
 
@@ -44,13 +44,13 @@ class Emitter {
 
   // emit_values.cpp: elements
   std::string element(ValueId v, Element& e);
-  std::string compute(ValueId v, Element& e);          // from its operands, whatever its form
+  std::string compute(ValueId v, Element& e);  // from its operands, whatever its form
   std::string array_at(const std::string& array, ValueId shape, const Names& names) const;
   std::string memory_at(const Instr& i, const std::vector<ValueId>& operands, Element& e);
   std::string mask(const Cond& c, Element& e);
   std::string atom(const Cond::Atom& a, Element& e);
   void nest(const Axes& axes, const Body& body);
-  Axes axes_of(ValueId v) const;                        // in memory order
+  Axes axes_of(ValueId v) const;  // in memory order
 
   // emit_reduce.cpp
   void reduce(const Instr& i);
@@ -61,7 +61,7 @@ class Emitter {
     double identity;
     bool accumulate;
     Axes summed;
-    std::string operand_inner;  // contiguous axis of what is folded
+    std::string operand_inner;                  // contiguous axis of what is folded
     std::function<std::string(Element&)> term;  // of the result's element type
   };
   void fold(const Fold& f);
@@ -70,8 +70,8 @@ class Emitter {
   // emit_dot.cpp
   void dot(const Instr& i, ValueId into, bool accumulate);
   struct Operand {
-    std::string pointer;                          // with its offset
-    std::map<std::string, int64_t> strides;       // by the product's axis names
+    std::string pointer;                     // with its offset
+    std::map<std::string, int64_t> strides;  // by the product's axis names
   };
   Operand operand(ValueId v, const std::string& contiguous);
   bool direct(ValueId v, const std::string& contiguous) const;

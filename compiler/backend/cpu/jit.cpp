@@ -1,5 +1,5 @@
-// The one translation unit of the back end that includes Clang: cc1 in process gives an optimized LLVM
-// module, ORC's LLJIT turns it into code.
+// The one translation unit of the back end that includes Clang: cc1 in process gives an optimized
+// LLVM module, ORC's LLJIT turns it into code.
 #include "compiler/backend/cpu/jit.h"
 
 #include <clang/Basic/DiagnosticOptions.h>
@@ -49,9 +49,10 @@ std::vector<std::string> arguments(const JitOptions& options) {
     args.push_back("-target-feature");
     args.push_back((on ? "+" : "-") + name);
   }
-  args.insert(args.end(), {"-O" + std::to_string(options.level), "-std=c++20", "-nostdsysteminc", "-nobuiltininc", "-w",
-                           "-mrelocation-model", "pic", "-pic-level", "2", "-relaxed-aliasing",
-                           "-fno-rtti", options.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
+  args.insert(args.end(), {"-O" + std::to_string(options.level), "-std=c++20", "-nostdsysteminc",
+                           "-nobuiltininc", "-w", "-mrelocation-model", "pic", "-pic-level", "2",
+                           "-relaxed-aliasing", "-fno-rtti",
+                           options.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
                            "-mprefer-vector-width=" + std::to_string(options.vector_bits)});
   if (options.level >= 2) args.insert(args.end(), {"-vectorize-loops", "-vectorize-slp"});
   args.insert(args.end(), {"-x", "c++", "nautilus_kernel.cpp"});

@@ -20,28 +20,36 @@ std::string c_type(Type t) { return t == Type::F64 ? "double" : is_float(t) ? "f
 std::string storage_type(Type t) {
   switch (t) {
     case Type::F16:
-    case Type::BF16: return "u16";
+    case Type::BF16:
+      return "u16";
     case Type::E4M3:
     case Type::E5M2:
-    case Type::Bool: return "u8";
-    case Type::I8: return "i8";
-    case Type::I32: return "int";
-    case Type::F32: return "float";
-    case Type::F64: return "double";
+    case Type::Bool:
+      return "u8";
+    case Type::I8:
+      return "i8";
+    case Type::I32:
+      return "int";
+    case Type::F32:
+      return "float";
+    case Type::F64:
+      return "double";
   }
   return "float";
 }
 
 bool same_representation(Type t) { return t == Type::F32 || t == Type::F64 || t == Type::I32; }
 
-KernelInfo::KernelInfo(const tile::Module& m, const Kernel& k, const EmitOptions& o) : kernel(k), options(o) {
+KernelInfo::KernelInfo(const tile::Module& m, const Kernel& k, const EmitOptions& o)
+    : kernel(k), options(o) {
   auto view = [&](const tile::TensorDecl& t, bool local) {
     TensorView v;
     v.type = t.type;
     v.block_local = local;
     for (const IndexExpr& e : t.extents) v.extents.push_back(e.constant());
     v.strides.assign(v.extents.size(), 1);
-    for (size_t d = v.extents.size(); d-- > 1;) v.strides[d - 1] = v.strides[d] * std::max<int64_t>(v.extents[d], 1);
+    for (size_t d = v.extents.size(); d-- > 1;)
+      v.strides[d - 1] = v.strides[d] * std::max<int64_t>(v.extents[d], 1);
     tensors[t.name] = v;
   };
   for (const auto& t : m.tensors) view(t, false);
@@ -57,12 +65,15 @@ void KernelInfo::scan(const Region& r, double trip) {
   trips[&r] = trip;
   for (int at = 0; at < static_cast<int>(r.body.size()); ++at) {
     const Instr& i = r.body[at];
-    for (int n = 0; n < static_cast<int>(i.operands.size()); ++n) uses[i.operands[n]].push_back({&i, &r, at, n});
-    for (int n = 0; n < static_cast<int>(i.results.size()); ++n) defs[i.results[n]] = {&i, &r, at, n};
+    for (int n = 0; n < static_cast<int>(i.operands.size()); ++n)
+      uses[i.operands[n]].push_back({&i, &r, at, n});
+    for (int n = 0; n < static_cast<int>(i.results.size()); ++n)
+      defs[i.results[n]] = {&i, &r, at, n};
     if (i.code == Code::Store) tensors[i.tensor].stored = true;
     for (const Region& inner : i.regions) {
       places[&inner] = {&i, &r, at};
-      for (int n = 0; n < static_cast<int>(inner.args.size()); ++n) defs[inner.args[n]] = {&i, &inner, -1, n};
+      for (int n = 0; n < static_cast<int>(inner.args.size()); ++n)
+        defs[inner.args[n]] = {&i, &inner, -1, n};
       scan(inner, i.code == Code::For ? trip * trip_count(i) : trip);
       for (int n = 0; n < static_cast<int>(inner.yields.size()); ++n)
         uses[inner.yields[n]].push_back({&i, &inner, static_cast<int>(inner.body.size()), n});
@@ -110,16 +121,24 @@ std::optional<int64_t> KernelInfo::memory_stride(const Instr& i, const std::stri
 }
 
 // A load may be read where it is used if its tensor does not change in this kernel.
-bool KernelInfo::may_read_in_place(const Instr& load) const { return !tensors.at(load.tensor).stored; }
+bool KernelInfo::may_read_in_place(const Instr& load) const {
+  return !tensors.at(load.tensor).stored;
+}
 
 // Scalar operations that reading one element of an inline value repeats.
 int KernelInfo::inline_cost(ValueId v) const {
   const auto form = forms.find(v);
   const Instr& i = *defs.at(v).instr;
   if (form == forms.end() || form->second != Form::Inline || i.code == Code::Rename) return 0;
-  int cost = i.code == Code::Map || i.code == Code::Cast || i.code == Code::Mask || !i.cond.is_always() ? 1 : 0;
-  if (i.code == Code::Map && (i.op == Op::Div || (i.op >= Op::Exp && i.op <= Op::Sigmoid) || i.op == Op::Pow)) cost = 8;
-  if (i.code == Code::Cast || (i.code == Code::Load && !same_representation(type(v).elem))) cost += 2;
+  int cost =
+      i.code == Code::Map || i.code == Code::Cast || i.code == Code::Mask || !i.cond.is_always()
+          ? 1
+          : 0;
+  if (i.code == Code::Map &&
+      (i.op == Op::Div || (i.op >= Op::Exp && i.op <= Op::Sigmoid) || i.op == Op::Pow))
+    cost = 8;
+  if (i.code == Code::Cast || (i.code == Code::Load && !same_representation(type(v).elem)))
+    cost += 2;
   for (const ValueId o : i.operands) cost += inline_cost(o);
   return cost;
 }
@@ -127,7 +146,8 @@ int KernelInfo::inline_cost(ValueId v) const {
 // Decides Inline or Buffer for a value of rank >= 1 that is not a product.
 Form KernelInfo::choose(ValueId v, const Def& d) const {
   const Instr& i = *d.instr;
-  if (d.position < 0 || i.code == Code::For || i.code == Code::If || i.code == Code::Reduce) return Form::Buffer;
+  if (d.position < 0 || i.code == Code::For || i.code == Code::If || i.code == Code::Reduce)
+    return Form::Buffer;
   if (i.code == Code::Rename || i.code == Code::Iota) return Form::Inline;
   if (i.code == Code::Load && !may_read_in_place(i)) return Form::Buffer;
   const auto it = uses.find(v);
@@ -140,13 +160,15 @@ Form KernelInfo::choose(ValueId v, const Def& d) const {
     pending.pop_back();
     if (auto u = uses.find(w); u != uses.end())
       for (const Use& use : u->second) {
-        if (use.instr->code == Code::Rename && use.position < static_cast<int>(use.region->body.size()))
+        if (use.instr->code == Code::Rename &&
+            use.position < static_cast<int>(use.region->body.size()))
           pending.push_back(use.instr->results[0]);
         else
           all.emplace_back(use, w);
       }
   }
-  const bool in_place = i.code == Code::Load && i.cond.is_always() && i.gather.empty() && same_representation(type(v).elem);
+  const bool in_place = i.code == Code::Load && i.cond.is_always() && i.gather.empty() &&
+                        same_representation(type(v).elem);
   for (const auto& [use, w] : all) {
     const bool yield = use.position == static_cast<int>(use.region->body.size());
     const Code by = use.instr->code;
@@ -158,8 +180,10 @@ Form KernelInfo::choose(ValueId v, const Def& d) const {
     if (in_place) continue;  // reading memory costs what reading a buffer does
     if (use.region != d.region) return Form::Buffer;
     int64_t nest = 1;
-    if (pointwise(by)) nest = lanes(use.instr->results[0]);
-    else if (by == Code::For) nest = lanes(use.instr->results[use.operand]);
+    if (pointwise(by))
+      nest = lanes(use.instr->results[0]);
+    else if (by == Code::For)
+      nest = lanes(use.instr->results[use.operand]);
     else if (by == Code::Reduce || by == Code::Store) {
       nest = lanes(use.instr->operands[0]);
       for (const Axis& a : use.instr->span) nest *= a.extent;
@@ -171,7 +195,9 @@ Form KernelInfo::choose(ValueId v, const Def& d) const {
   if (all.size() > 1 && !in_place) {
     int cost = i.code == Code::Load ? 4 : 1;
     for (const ValueId o : i.operands) cost += inline_cost(o);
-    if (i.code == Code::Map && (i.op == Op::Div || (i.op >= Op::Exp && i.op <= Op::Sigmoid) || i.op == Op::Pow)) cost = 8;
+    if (i.code == Code::Map &&
+        (i.op == Op::Div || (i.op >= Op::Exp && i.op <= Op::Sigmoid) || i.op == Op::Pow))
+      cost = 8;
     if (i.code == Code::Mask || cost > 1) return Form::Buffer;
   }
   return Form::Inline;
@@ -190,18 +216,26 @@ void KernelInfo::choose_forms() {
   walk(kernel.body);
   for (const auto& [v, d] : in_order) {
     const bool result = d.position >= 0;
-    if (result && d.instr->code == Code::Const) forms[v] = Form::Literal;
-    else if (type(v).axes.empty()) forms[v] = Form::Scalar;
-    else if (result && d.instr->code == Code::Dot) forms[v] = Form::Buffer;
-    else forms[v] = choose(v, d);
+    if (result && d.instr->code == Code::Const)
+      forms[v] = Form::Literal;
+    else if (type(v).axes.empty())
+      forms[v] = Form::Scalar;
+    else if (result && d.instr->code == Code::Dot)
+      forms[v] = Form::Buffer;
+    else
+      forms[v] = choose(v, d);
   }
   if (options.numerics == tile::Numerics::Strict) return;
   // x + a.b accumulates into x.
   for (const auto& [v, d] : in_order) {
-    if (d.position < 0 || d.instr->code != Code::Map || d.instr->op != Op::Add || type(v).axes.empty()) continue;
+    if (d.position < 0 || d.instr->code != Code::Map || d.instr->op != Op::Add ||
+        type(v).axes.empty())
+      continue;
     for (const ValueId o : d.instr->operands) {
       const Def& p = defs.at(o);
-      if (p.position < 0 || p.instr->code != Code::Dot || p.region != d.region || uses.at(o).size() != 1) continue;
+      if (p.position < 0 || p.instr->code != Code::Dot || p.region != d.region ||
+          uses.at(o).size() != 1)
+        continue;
       if (!(type(o) == type(v))) continue;
       forms[o] = Form::Fused;
       forms[v] = Form::Buffer;
@@ -255,9 +289,12 @@ bool KernelInfo::read_after(const Region* r, int position, ValueId v) const {
 DotAxes dot_axes(const KernelInfo& k, const Instr& dot) {
   DotAxes out;
   out.summed = dot.axes;
-  auto summed = [&](const std::string& a) { return std::find(dot.axes.begin(), dot.axes.end(), a) != dot.axes.end(); };
+  auto summed = [&](const std::string& a) {
+    return std::find(dot.axes.begin(), dot.axes.end(), a) != dot.axes.end();
+  };
   for (const Axis& a : k.type(dot.operands[0]).axes)
-    if (!summed(a.name)) (k.has_axis(dot.operands[1], a.name) ? out.batch : out.only_a).push_back(a.name);
+    if (!summed(a.name))
+      (k.has_axis(dot.operands[1], a.name) ? out.batch : out.only_a).push_back(a.name);
   for (const Axis& a : k.type(dot.operands[1]).axes)
     if (!summed(a.name) && !k.has_axis(dot.operands[0], a.name)) out.only_b.push_back(a.name);
   return out;

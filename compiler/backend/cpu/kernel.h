@@ -1,5 +1,5 @@
-// What the emitter knows about one kernel before it writes text: definitions and uses, the form in which each
-// value exists, the order of its axes in memory, and which values share storage.
+// What the emitter knows about one kernel before it writes text: definitions and uses, the form in
+// which each value exists, the order of its axes in memory, and which values share storage.
 #pragma once
 
 #include <map>
@@ -30,18 +30,18 @@ enum class Form : uint8_t {
 };
 
 struct Def {
-  const Instr* instr = nullptr;      // of a region argument: the loop
-  const Region* region = nullptr;    // where it is visible
-  int position = -1;                 // in region's body; -1: argument
-  int index = 0;                     // which result or argument
+  const Instr* instr = nullptr;    // of a region argument: the loop
+  const Region* region = nullptr;  // where it is visible
+  int position = -1;               // in region's body; -1: argument
+  int index = 0;                   // which result or argument
 };
 struct Use {
-  const Instr* instr;                // of a yield: the loop or branch that yields
+  const Instr* instr;  // of a yield: the loop or branch that yields
   const Region* region;
-  int position;                      // in region's body; body.size(): a yield
+  int position;  // in region's body; body.size(): a yield
   int operand;
 };
-struct Place {                       // where a region hangs
+struct Place {  // where a region hangs
   const Instr* parent = nullptr;
   const Region* region = nullptr;
   int position = -1;
@@ -49,10 +49,10 @@ struct Place {                       // where a region hangs
 
 // A tensor as the kernel sees it.
 struct TensorView {
-  std::string pointer;               // C name
+  std::string pointer;  // C name
   Type type = Type::F32;
   std::vector<int64_t> extents, strides;  // elements
-  bool stored = false;               // by this kernel
+  bool stored = false;                    // by this kernel
   bool block_local = false;
 };
 
@@ -65,10 +65,11 @@ class KernelInfo {
   std::map<ValueId, Def> defs;
   std::map<ValueId, std::vector<Use>> uses;
   std::map<const Region*, Place> places;
-  std::map<const Region*, double> trips;          // executions of a region, estimated
+  std::map<const Region*, double> trips;  // executions of a region, estimated
   std::map<std::string, TensorView> tensors;
   std::map<ValueId, Form> forms;
-  std::map<ValueId, std::vector<std::string>> order;  // axes of a value, outermost first, innermost contiguous
+  std::map<ValueId, std::vector<std::string>>
+      order;  // axes of a value, outermost first, innermost contiguous
 
   const TileType& type(ValueId v) const { return kernel.types.at(v); }
   int64_t lanes(ValueId v) const;
@@ -79,7 +80,8 @@ class KernelInfo {
   // Element stride in memory of a Load's or Store's axis; nothing if it is gathered or not linear.
   std::optional<int64_t> memory_stride(const Instr& i, const std::string& axis) const;
 
-  // The non-inline values that an instruction of a region reads when its text runs; position body.size(): yields.
+  // The non-inline values that an instruction of a region reads when its text runs; position
+  // body.size(): yields.
   const std::set<ValueId>& reads(const Region* r, int position) const;
   bool read_after(const Region* r, int position, ValueId v) const;
   void leaves(ValueId v, std::set<ValueId>& out) const;
@@ -106,7 +108,7 @@ DotAxes dot_axes(const KernelInfo& k, const Instr& dot);
 // Follows renames to a value that is not one; `names` maps its axis names to those of v.
 ValueId base_of(const KernelInfo& k, ValueId v, std::map<std::string, std::string>& names);
 
-std::string c_type(Type t);       // of computed values: float, double, int
+std::string c_type(Type t);        // of computed values: float, double, int
 std::string storage_type(Type t);  // in memory
 bool same_representation(Type t);  // memory holds computed values as they are
 

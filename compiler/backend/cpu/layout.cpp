@@ -1,17 +1,17 @@
-// Which axis of each tile is contiguous. Values joined by point-wise operations, renames and loops must agree, so
-// they form components; each component's contiguous axis is chosen by coordinate descent on a cost in cycles:
-// vector work, elements that must be transposed, lanes left empty.
+// Which axis of each tile is contiguous. Values joined by point-wise operations, renames and loops
+// must agree, so they form components; each component's contiguous axis is chosen by coordinate
+// descent on a cost in cycles: vector work, elements that must be transposed, lanes left empty.
 #include <algorithm>
-#include <map>
 #include <cmath>
+#include <map>
 
 #include "compiler/backend/cpu/kernel.h"
 
 namespace nautilus::cpu {
 namespace {
 
-constexpr double kLanes = 16;       // f32 lanes of a vector
-constexpr double kTransposed = 1.5;  // cycles an element, gathered or scattered
+constexpr double kLanes = 16;          // f32 lanes of a vector
+constexpr double kTransposed = 1.5;    // cycles an element, gathered or scattered
 constexpr int64_t kDenseBytes = 1024;  // rows farther apart than this thrash the first-level cache
 
 class UnionFind {
@@ -55,7 +55,8 @@ class Layouts {
       std::sort(classes.begin(), classes.end());
       inner_[component] = classes.back();
     }
-    // Components of loads alone follow the others: they are settled anew for each choice of another.
+    // Components of loads alone follow the others: they are settled anew for each choice of
+    // another.
     std::vector<int> leaves, others;
     for (const auto& [component, classes] : candidates)
       if (classes.size() > 1) (loads_only(component) ? leaves : others).push_back(component);
@@ -93,7 +94,8 @@ class Layouts {
     for (const auto& [v, c] : component_) {
       if (values_.find(c) != component) continue;
       const Def& d = k_.defs.at(v);
-      if (d.position < 0 || (d.instr->code != Code::Load && d.instr->code != Code::Rename)) return false;
+      if (d.position < 0 || (d.instr->code != Code::Load && d.instr->code != Code::Rename))
+        return false;
     }
     return true;
   }
@@ -117,8 +119,11 @@ class Layouts {
     std::vector<std::string> out;
     std::string last;
     for (const Axis& a : k_.type(v).axes) {
-      if (last.empty() && axes_.find(axis_.at({v, a.name})) == inner_[values_.find(component_.at(v))]) last = a.name;
-      else out.push_back(a.name);
+      if (last.empty() &&
+          axes_.find(axis_.at({v, a.name})) == inner_[values_.find(component_.at(v))])
+        last = a.name;
+      else
+        out.push_back(a.name);
     }
     if (!last.empty()) out.push_back(last);
     return out;
@@ -139,7 +144,9 @@ class Layouts {
   void join(const Region& r) {
     for (const Instr& i : r.body) {
       switch (i.code) {
-        case Code::Map: case Code::Cast: case Code::Mask:
+        case Code::Map:
+        case Code::Cast:
+        case Code::Mask:
           for (const ValueId o : i.operands)
             if (!k_.type(o).axes.empty()) join(o, i.results[0]);
           break;
@@ -157,7 +164,8 @@ class Layouts {
           for (size_t n = 0; n < i.results.size(); ++n)
             for (const Region& inner : i.regions) join(inner.yields[n], i.results[n]);
           break;
-        default: break;
+        default:
+          break;
       }
       for (const Region& inner : i.regions) join(inner);
     }
@@ -185,22 +193,31 @@ class Layouts {
         const auto inner = innermost(i.results[0]);
         if (inner.empty()) return 1;
         const auto s = k_.memory_stride(i, inner);
-        return s && (*s == 1 || *s == 0) ? sweep(i.results[0]) : static_cast<double>(k_.lanes(i.results[0])) * kTransposed;
+        return s && (*s == 1 || *s == 0)
+                   ? sweep(i.results[0])
+                   : static_cast<double>(k_.lanes(i.results[0])) * kTransposed;
       }
       case Code::Store: {
         const auto inner = innermost(i.operands[0]);
         if (inner.empty()) return 1;
         const auto s = k_.memory_stride(i, inner);
-        return s && *s == 1 ? sweep(i.operands[0]) : static_cast<double>(k_.lanes(i.operands[0])) * kTransposed;
+        return s && *s == 1 ? sweep(i.operands[0])
+                            : static_cast<double>(k_.lanes(i.operands[0])) * kTransposed;
       }
-      case Code::Map: case Code::Cast: case Code::Mask: return sweep(i.results[0]);
+      case Code::Map:
+      case Code::Cast:
+      case Code::Mask:
+        return sweep(i.results[0]);
       case Code::Reduce: {
         const auto inner = innermost(i.operands[0]);
         const bool across = std::find(i.axes.begin(), i.axes.end(), inner) != i.axes.end();
-        return sweep(i.operands[0]) * (across ? 1.5 : 1) + (across ? 8.0 * static_cast<double>(k_.lanes(i.results[0])) : 0);
+        return sweep(i.operands[0]) * (across ? 1.5 : 1) +
+               (across ? 8.0 * static_cast<double>(k_.lanes(i.results[0])) : 0);
       }
-      case Code::Dot: return dot(i);
-      default: return 0;
+      case Code::Dot:
+        return dot(i);
+      default:
+        return 0;
     }
   }
   double dot(const Instr& i) {
@@ -208,7 +225,9 @@ class Layouts {
     double work = static_cast<double>(k_.lanes(i.results[0]));
     for (const auto& a : axes.summed) work *= static_cast<double>(k_.extent(i.operands[0], a));
     const auto inner = innermost(i.results[0]);
-    auto in = [&](const std::vector<std::string>& v) { return std::find(v.begin(), v.end(), inner) != v.end(); };
+    auto in = [&](const std::vector<std::string>& v) {
+      return std::find(v.begin(), v.end(), inner) != v.end();
+    };
     if (inner.empty() || in(axes.batch)) return work / 4;
     const double e = static_cast<double>(k_.extent(i.results[0], inner));
     const double filled = std::ceil(e / kLanes) * kLanes / e;
@@ -217,7 +236,8 @@ class Layouts {
     const ValueId base = base_of(k_, vector, names);
     const std::string own = innermost(base);
     double packing = 0;
-    if (own.empty() || names[own] != inner) packing = static_cast<double>(k_.lanes(vector)) * kTransposed;
+    if (own.empty() || names[own] != inner)
+      packing = static_cast<double>(k_.lanes(vector)) * kTransposed;
     return work / (2 * kLanes) * filled + packing;
   }
 
@@ -228,8 +248,8 @@ class Layouts {
   std::map<int, int> inner_;
 };
 
-// Whether a product can read this load's memory as it lies: linear, contiguous along the axis that the load's
-// layout wants, and dense enough to stay in the first-level cache while it is reused.
+// Whether a product can read this load's memory as it lies: linear, contiguous along the axis that
+// the load's layout wants, and dense enough to stay in the first-level cache while it is reused.
 bool direct(const KernelInfo& k, ValueId v, const Instr& load) {
   const auto& order = k.order.at(v);
   int64_t reach = 0;
@@ -237,7 +257,8 @@ bool direct(const KernelInfo& k, ValueId v, const Instr& load) {
     const auto s = k.memory_stride(load, a);
     if (!s) return false;
     if (a == order.back() && *s != 1 && k.extent(v, a) > 1) return false;
-    if (k.extent(v, a) > 1 && a != order.back()) reach = std::max(reach, *s * type_bytes(k.type(v).elem));
+    if (k.extent(v, a) > 1 && a != order.back())
+      reach = std::max(reach, *s * type_bytes(k.type(v).elem));
   }
   return reach <= kDenseBytes;
 }

@@ -1,5 +1,6 @@
-// Which values share an array: loop-carried values are updated in place where nobody needs the old value, loops
-// take over the array of an initial value that dies there, and point-wise results overwrite a dying operand.
+// Which values share an array: loop-carried values are updated in place where nobody needs the old
+// value, loops take over the array of an initial value that dies there, and point-wise results
+// overwrite a dying operand.
 #include "compiler/backend/cpu/storage.h"
 
 #include <algorithm>
@@ -18,8 +19,8 @@ class Assigner {
   bool buffer(ValueId v) const { return k_.forms.at(v) == Form::Buffer; }
   ValueId array(ValueId v) const { return out_.at(v); }
   bool alike(ValueId a, ValueId b) const {
-    return c_type(k_.type(a).elem) == c_type(k_.type(b).elem) && k_.type(a).axes == k_.type(b).axes &&
-           k_.order.at(a) == k_.order.at(b);
+    return c_type(k_.type(a).elem) == c_type(k_.type(b).elem) &&
+           k_.type(a).axes == k_.type(b).axes && k_.order.at(a) == k_.order.at(b);
   }
 
   // Nobody reads v after this position, in this or a later iteration.
@@ -54,7 +55,8 @@ class Assigner {
     const Form f = k_.forms.at(o);
     if (f != Form::Inline && f != Form::Fused) return true;
     const Instr& i = *k_.defs.at(o).instr;
-    const bool elementwise = f == Form::Inline && (i.code == Code::Map || i.code == Code::Cast || i.code == Code::Mask);
+    const bool elementwise =
+        f == Form::Inline && (i.code == Code::Map || i.code == Code::Cast || i.code == Code::Mask);
     for (const ValueId x : i.operands) {
       if (elementwise ? operand_same_element(x, u) : !reads(x, u)) continue;
       return false;
@@ -67,7 +69,8 @@ class Assigner {
     return s.count(u) > 0;
   }
 
-  // v may be written into array a at its position: every other value there is dead, or read at the same element.
+  // v may be written into array a at its position: every other value there is dead, or read at the
+  // same element.
   bool may_write(ValueId v, ValueId a) const {
     if (!alike(v, a)) return false;
     const Def& d = k_.defs.at(v);
@@ -93,9 +96,12 @@ class Assigner {
   void region(const Region& r, const Wanted& wanted) {
     for (int at = 0; at < static_cast<int>(r.body.size()); ++at) {
       const Instr& i = r.body[at];
-      if (i.code == Code::For) loop(i, r, at);
-      else if (i.code == Code::If) branch(i, r, at, wanted);
-      else if (!i.results.empty() && buffer(i.results[0])) value(i, r, at, wanted);
+      if (i.code == Code::For)
+        loop(i, r, at);
+      else if (i.code == Code::If)
+        branch(i, r, at, wanted);
+      else if (!i.results.empty() && buffer(i.results[0]))
+        value(i, r, at, wanted);
     }
   }
 
@@ -108,10 +114,13 @@ class Assigner {
     }
     if (i.code != Code::Map && i.code != Code::Cast && i.code != Code::Mask) return;
     for (const ValueId u : k_.reads(&r, at)) {
-      // A dying value of this region, in an array made for a value of this region that no loop carries.
+      // A dying value of this region, in an array made for a value of this region that no loop
+      // carries.
       if (!buffer(u) || k_.defs.at(u).region != &r) continue;
       const Def& d = k_.defs.at(array(u));
-      if (d.region != &r || d.position < 0 || d.instr->code == Code::For || d.instr->code == Code::If) continue;
+      if (d.region != &r || d.position < 0 || d.instr->code == Code::For ||
+          d.instr->code == Code::If)
+        continue;
       if (!alike(u, v) || !may_write(v, array(u))) continue;
       out_[v] = array(u);
       return;
@@ -122,18 +131,22 @@ class Assigner {
     const Region& body = i.regions[0];
     Wanted inner;
     for (size_t n = 0; n < i.results.size(); ++n) {
-      const ValueId result = i.results[n], arg = body.args[n], init = i.operands[n], yield = body.yields[n];
+      const ValueId result = i.results[n], arg = body.args[n], init = i.operands[n],
+                    yield = body.yields[n];
       if (!buffer(result)) continue;
       ValueId a = result;
       bool inside = false;  // the body reads the initial value itself
-      for (int q = 0; q <= static_cast<int>(body.body.size()); ++q) inside |= k_.reads(&body, q).count(init) > 0;
-      if (buffer(init) && k_.defs.at(init).region == &r && alike(init, result) && k_.type(init) == k_.type(result) &&
-          std::count(i.operands.begin(), i.operands.end(), init) == 1 && !inside && dead_after(&r, at, init) &&
-          others_dead(init, &r, at))
+      for (int q = 0; q <= static_cast<int>(body.body.size()); ++q)
+        inside |= k_.reads(&body, q).count(init) > 0;
+      if (buffer(init) && k_.defs.at(init).region == &r && alike(init, result) &&
+          k_.type(init) == k_.type(result) &&
+          std::count(i.operands.begin(), i.operands.end(), init) == 1 && !inside &&
+          dead_after(&r, at, init) && others_dead(init, &r, at))
         a = array(init);
       out_[result] = out_[arg] = a;
       if (std::count(body.yields.begin(), body.yields.end(), yield) == 1 && buffer(yield) &&
-          k_.defs.at(yield).region == &body && k_.defs.at(yield).position >= 0 && k_.type(yield) == k_.type(result))
+          k_.defs.at(yield).region == &body && k_.defs.at(yield).position >= 0 &&
+          k_.type(yield) == k_.type(result))
         inner[yield] = a;
     }
     region(body, inner);
@@ -141,7 +154,8 @@ class Assigner {
   // No other value in init's array is read later.
   bool others_dead(ValueId init, const Region* r, int at) const {
     for (const auto& [u, where] : out_)
-      if (where == array(init) && u != init && visible(r, at, u) && !dead_after(r, at, u)) return false;
+      if (where == array(init) && u != init && visible(r, at, u) && !dead_after(r, at, u))
+        return false;
     return true;
   }
 
@@ -151,15 +165,16 @@ class Assigner {
       const ValueId result = i.results[n];
       if (!buffer(result)) continue;
       out_[result] = result;
-      // The array that the enclosing loop wants it in, if after the branch nobody reads what is there now and no
-      // other yield of the branch does.
+      // The array that the enclosing loop wants it in, if after the branch nobody reads what is
+      // there now and no other yield of the branch does.
       if (const auto w = wanted.find(result); w != wanted.end() && alike(result, w->second)) {
         bool free = true;
         for (const auto& [u, where] : out_) {
           if (where != w->second || u == result || !visible(&r, at, u)) continue;
           free &= dead_after(&r, at, u);
           for (const Region& b : i.regions)
-            for (size_t m = 0; m < b.yields.size(); ++m) free &= !reads(b.yields[m], u) || (m == n && b.yields[m] == u);
+            for (size_t m = 0; m < b.yields.size(); ++m)
+              free &= !reads(b.yields[m], u) || (m == n && b.yields[m] == u);
         }
         if (free) out_[result] = w->second;
       }

@@ -12,15 +12,24 @@ bool integer(Type t) { return !is_float(t); }
 
 const char* infix(Op op) {
   switch (op) {
-    case Op::Add: return " + ";
-    case Op::Sub: return " - ";
-    case Op::Mul: return " * ";
-    case Op::Div: return " / ";
-    case Op::Lt: return " < ";
-    case Op::Le: return " <= ";
-    case Op::Eq: return " == ";
-    case Op::Ne: return " != ";
-    default: return nullptr;
+    case Op::Add:
+      return " + ";
+    case Op::Sub:
+      return " - ";
+    case Op::Mul:
+      return " * ";
+    case Op::Div:
+      return " / ";
+    case Op::Lt:
+      return " < ";
+    case Op::Le:
+      return " <= ";
+    case Op::Eq:
+      return " == ";
+    case Op::Ne:
+      return " != ";
+    default:
+      return nullptr;
   }
 }
 
@@ -35,7 +44,8 @@ std::string wrap(const std::string& s) {
 std::string identifier(const std::string& name) {
   std::string out;
   for (const char c : name) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
+    const bool letter =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
     out += letter ? c : '_';
   }
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "_" + out;
@@ -43,29 +53,37 @@ std::string identifier(const std::string& name) {
 }
 
 std::string literal(double v, Type t) {
-  if (integer(t)) return std::to_string(static_cast<int64_t>(round_to_type(v, t == Type::Bool ? Type::I32 : t)));
+  if (integer(t))
+    return std::to_string(static_cast<int64_t>(round_to_type(v, t == Type::Bool ? Type::I32 : t)));
   const bool wide = t == Type::F64;
   if (std::isnan(v)) return wide ? "__builtin_nan(\"\")" : "__builtin_nanf(\"\")";
   if (std::isinf(v)) return std::string(v < 0 ? "-" : "") + (wide ? "__builtin_inf()" : "INF");
   v = round_to_type(v, t);
   char text[64];
-  if (v == std::floor(v) && std::abs(v) < 1e6) std::snprintf(text, sizeof text, "%.1f%s", v, wide ? "" : "f");
-  else std::snprintf(text, sizeof text, "%a%s", v, wide ? "" : "f");
+  if (v == std::floor(v) && std::abs(v) < 1e6)
+    std::snprintf(text, sizeof text, "%.1f%s", v, wide ? "" : "f");
+  else
+    std::snprintf(text, sizeof text, "%a%s", v, wide ? "" : "f");
   return text;
 }
 
 std::string index_text(const IndexExpr& e, const Names& names) {
   using Kind = IndexExpr::Kind;
   switch (e.kind()) {
-    case Kind::Const: return std::to_string(e.constant()) + (std::abs(e.constant()) > 2000000000 ? "L" : "");
-    case Kind::Var: return names.at(e.name());
+    case Kind::Const:
+      return std::to_string(e.constant()) + (std::abs(e.constant()) > 2000000000 ? "L" : "");
+    case Kind::Var:
+      return names.at(e.name());
     case Kind::Add: {
       std::string out;
       for (const IndexExpr& a : e.args()) {
         const std::string t = index_text(a, names);
-        if (out.empty()) out = t;
-        else if (t[0] == '-') out += " - " + t.substr(1);
-        else out += " + " + t;
+        if (out.empty())
+          out = t;
+        else if (t[0] == '-')
+          out += " - " + t.substr(1);
+        else
+          out += " + " + t;
       }
       return "(" + out + ")";
     }
@@ -74,15 +92,16 @@ std::string index_text(const IndexExpr& e, const Names& names) {
       return e.constant() == -1 ? "-" + a : std::to_string(e.constant()) + " * " + a;
     }
     case Kind::FloorDiv:
-      return "floord(" + index_text(e.args()[0], names) + ", " + std::to_string(e.constant()) + "L)";
+      return "floord(" + index_text(e.args()[0], names) + ", " + std::to_string(e.constant()) +
+             "L)";
     case Kind::Mod: {
       const std::string a = index_text(e.args()[0], names), d = std::to_string(e.constant()) + "L";
       return "(" + a + " - " + d + " * floord(" + a + ", " + d + "))";
     }
     case Kind::Min:
     case Kind::Max:
-      return std::string(e.kind() == Kind::Min ? "minl(" : "maxl(") + index_text(e.args()[0], names) + ", " +
-             index_text(e.args()[1], names) + ")";
+      return std::string(e.kind() == Kind::Min ? "minl(" : "maxl(") +
+             index_text(e.args()[0], names) + ", " + index_text(e.args()[1], names) + ")";
   }
   return "0";
 }
@@ -93,8 +112,11 @@ std::string condition_text(const Cond& c, const Names& names) {
   for (const auto& conj : c.any) {
     std::string all;
     for (const auto& atom : conj)
-      all += (all.empty() ? "" : " && ") + wrap(index_text(atom.expr, names)) + (atom.equality ? " == 0" : " >= 0");
-    any += (any.empty() ? "" : " || ") + (c.any.size() > 1 && conj.size() > 1 ? "(" + all + ")" : all.empty() ? "true" : all);
+      all += (all.empty() ? "" : " && ") + wrap(index_text(atom.expr, names)) +
+             (atom.equality ? " == 0" : " >= 0");
+    any += (any.empty() ? "" : " || ") + (c.any.size() > 1 && conj.size() > 1 ? "(" + all + ")"
+                                          : all.empty()                       ? "true"
+                                                                              : all);
   }
   return any.empty() ? "false" : any;
 }
@@ -106,15 +128,20 @@ std::string convert_text(const std::string& v, Type from, Type to) {
 std::string cast_text(const std::string& v, Type from, Type to) {
   if (from == to) return v;
   switch (to) {
-    case Type::Bool: return "to_bool(" + v + ")";
-    case Type::I8: return "to_i8(" + v + ")";
-    case Type::I32: return integer(from) ? v : "to_i32(" + v + ")";
+    case Type::Bool:
+      return "to_bool(" + v + ")";
+    case Type::I8:
+      return "to_i8(" + v + ")";
+    case Type::I32:
+      return integer(from) ? v : "to_i32(" + v + ")";
     case Type::F32:
-    case Type::F64: return convert_text(v, from, to);
+    case Type::F64:
+      return convert_text(v, from, to);
     case Type::F16:
       if (from == Type::F64) return "decode_f16(encode_f16(" + v + "))";
       [[fallthrough]];
-    default: return "round_" + std::string(type_name(to)) + "((float)" + wrap(v) + ")";
+    default:
+      return "round_" + std::string(type_name(to)) + "((float)" + wrap(v) + ")";
   }
 }
 
@@ -123,10 +150,13 @@ std::string decode_text(const std::string& memory, Type t) {
     case Type::F16:
     case Type::BF16:
     case Type::E4M3:
-    case Type::E5M2: return "decode_" + std::string(type_name(t)) + "(" + memory + ")";
+    case Type::E5M2:
+      return "decode_" + std::string(type_name(t)) + "(" + memory + ")";
     case Type::I8:
-    case Type::Bool: return "(int)" + memory;
-    default: return memory;
+    case Type::Bool:
+      return "(int)" + memory;
+    default:
+      return memory;
   }
 }
 
@@ -135,25 +165,36 @@ std::string encode_text(const std::string& v, Type t) {
     case Type::F16:
     case Type::BF16:
     case Type::E4M3:
-    case Type::E5M2: return "encode_" + std::string(type_name(t)) + "(" + v + ")";
-    case Type::I8: return "(i8)" + wrap(v);
-    case Type::Bool: return "(u8)(" + v + " != 0)";
-    default: return v;
+    case Type::E5M2:
+      return "encode_" + std::string(type_name(t)) + "(" + v + ")";
+    case Type::I8:
+      return "(i8)" + wrap(v);
+    case Type::Bool:
+      return "(u8)(" + v + " != 0)";
+    default:
+      return v;
   }
 }
 
-std::string operation_text(Op op, Type out, const std::vector<std::string>& args, const std::vector<Type>& in) {
+std::string operation_text(Op op, Type out, const std::vector<std::string>& args,
+                           const std::vector<Type>& in) {
   const Type compute = compares(op) ? arithmetic_type(in[0], in[1]) : out;
   std::vector<std::string> a;
   for (size_t k = 0; k < args.size(); ++k)
     a.push_back(op == Op::Select && k == 0 ? args[k] : convert_text(args[k], in[k], compute));
   switch (op) {
-    case Op::Neg: return integer(out) ? "n_neg(" + a[0] + ")" : "-" + wrap(a[0]);
-    case Op::Not: return args[0] + " == 0";
-    case Op::And: return "(" + args[0] + " != 0) & (" + args[1] + " != 0)";
-    case Op::Or: return "(" + args[0] + " != 0) | (" + args[1] + " != 0)";
-    case Op::Select: return wrap(a[0]) + " != 0 ? " + a[1] + " : " + a[2];
-    default: break;
+    case Op::Neg:
+      return integer(out) ? "n_neg(" + a[0] + ")" : "-" + wrap(a[0]);
+    case Op::Not:
+      return args[0] + " == 0";
+    case Op::And:
+      return "(" + args[0] + " != 0) & (" + args[1] + " != 0)";
+    case Op::Or:
+      return "(" + args[0] + " != 0) | (" + args[1] + " != 0)";
+    case Op::Select:
+      return wrap(a[0]) + " != 0 ? " + a[1] + " : " + a[2];
+    default:
+      break;
   }
   if (integer(compute) && (op == Op::Add || op == Op::Sub || op == Op::Mul))
     return "n_" + std::string(op_name(op)) + "(" + a[0] + ", " + a[1] + ")";
@@ -166,13 +207,20 @@ std::string operation_text(Op op, Type out, const std::vector<std::string>& args
 std::string combine_text(poly::ReduceOp op, Type t, const std::string& acc, const std::string& x) {
   using poly::ReduceOp;
   switch (op) {
-    case ReduceOp::Sum: return integer(t) ? "n_add(" + acc + ", " + x + ")" : acc + " + " + wrap(x);
-    case ReduceOp::Prod: return integer(t) ? "n_mul(" + acc + ", " + x + ")" : acc + " * " + wrap(x);
-    case ReduceOp::Max: return wrap(x) + " > " + acc + " ? " + x + " : " + acc;
-    case ReduceOp::Min: return wrap(x) + " < " + acc + " ? " + x + " : " + acc;
-    case ReduceOp::Any: return acc + " | (" + x + " != 0)";
-    case ReduceOp::All: return acc + " & (" + x + " != 0)";
-    case ReduceOp::User: break;
+    case ReduceOp::Sum:
+      return integer(t) ? "n_add(" + acc + ", " + x + ")" : acc + " + " + wrap(x);
+    case ReduceOp::Prod:
+      return integer(t) ? "n_mul(" + acc + ", " + x + ")" : acc + " * " + wrap(x);
+    case ReduceOp::Max:
+      return wrap(x) + " > " + acc + " ? " + x + " : " + acc;
+    case ReduceOp::Min:
+      return wrap(x) + " < " + acc + " ? " + x + " : " + acc;
+    case ReduceOp::Any:
+      return acc + " | (" + x + " != 0)";
+    case ReduceOp::All:
+      return acc + " & (" + x + " != 0)";
+    case ReduceOp::User:
+      break;
   }
   return "";
 }

@@ -32,7 +32,8 @@ int hardware_threads() {
 
 bool take_parallel_error() { return std::exchange(parallel_error, false); }
 
-extern "C" void parallel_for(long n, int threads, long scratch_bytes, BlockBody body, void* context) {
+extern "C" void parallel_for(long n, int threads, long scratch_bytes, BlockBody body,
+                             void* context) {
   if (n <= 0) return;
   if (threads <= 0) threads = hardware_threads();
   const long workers = std::min<long>(n, std::min(threads, 1024));

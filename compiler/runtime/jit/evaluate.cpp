@@ -13,16 +13,17 @@
 namespace nautilus::runtime {
 namespace {
 
-constexpr double kCheap = 3e8;                  // statement instances that "all rows" may cost unasked
-constexpr double kLimit = 1e12;                 // beyond this no reference is attempted
-constexpr int64_t kWholeElements = 500'000'000;  // doubles of temporaries when a program is evaluated whole
+constexpr double kCheap = 3e8;   // statement instances that "all rows" may cost unasked
+constexpr double kLimit = 1e12;  // beyond this no reference is attempted
+constexpr int64_t kWholeElements =
+    500'000'000;  // doubles of temporaries when a program is evaluated whole
 
 using Entry = void (*)(double* const* t, const long* row, double* out);
 
 // What one output needs: the restricted program and how its rows are numbered.
 struct Job {
   std::string output;
-  poly::Program program;               // restricted to one (parametric) row, or the whole program
+  poly::Program program;                // restricted to one (parametric) row, or the whole program
   std::vector<std::string> row_params;  // empty: evaluated whole
   isl::set rows;
   std::vector<int64_t> row_extents;
@@ -39,7 +40,8 @@ double box_cost(const poly::Program& p, const poly::Sizes& row) {
     double points = 1;
     for (unsigned d = 0; d < poly::n_dim(domain); ++d) {
       const auto lo = poly::dim_min(domain, d), hi = poly::dim_max(domain, d);
-      points *= lo && hi ? static_cast<double>(*hi - *lo + 1) : std::numeric_limits<double>::infinity();
+      points *=
+          lo && hi ? static_cast<double>(*hi - *lo + 1) : std::numeric_limits<double>::infinity();
     }
     total += points;
   }
@@ -65,7 +67,8 @@ std::vector<int64_t> choose_rows(int64_t n, int64_t count, uint64_t seed, const 
   std::set<int64_t> chosen{n - 1};
   if (count > 1) chosen.insert(0);
   Random random(seed, "rows of " + name);
-  while (static_cast<int64_t>(chosen.size()) < count) chosen.insert(static_cast<int64_t>(random.below(static_cast<uint64_t>(n))));
+  while (static_cast<int64_t>(chosen.size()) < count)
+    chosen.insert(static_cast<int64_t>(random.below(static_cast<uint64_t>(n))));
   return {chosen.begin(), chosen.end()};
 }
 
@@ -92,7 +95,9 @@ Job make_job(const poly::Program& p, const poly::Tensor& t) {
   isl::ctx ctx = p.context->get();
   if (n == 0) return job;
   job.rows = isl::set(ctx, prefix + ": " + where + " }");
-  const isl::set wanted = isl::set(ctx, prefix + t.name + "[" + index + "] }").intersect_params(job.rows).intersect(p.elements(t));
+  const isl::set wanted = isl::set(ctx, prefix + t.name + "[" + index + "] }")
+                              .intersect_params(job.rows)
+                              .intersect(p.elements(t));
   job.program = poly::restrict_to_demanded(p, wanted.to_union_set());
   return job;
 }
@@ -123,7 +128,8 @@ std::optional<Refusal> plan(Job& job, const poly::Program& p, int64_t sample, ui
       temporaries = std::min(INT64_MAX / 4, temporaries + element_count(extents_of(p, t.name)));
   int64_t count = sample > 0 ? std::min(sample, job.n_rows) : job.n_rows;
   if (sample < 0 && std::min(one * static_cast<double>(job.n_rows), whole) > kCheap)
-    count = std::min(job.n_rows, std::clamp<int64_t>(static_cast<int64_t>(kCheap / std::max(one, 1.0)), 8, 64));
+    count = std::min(job.n_rows,
+                     std::clamp<int64_t>(static_cast<int64_t>(kCheap / std::max(one, 1.0)), 8, 64));
   job.chosen = choose_rows(job.n_rows, count, seed, job.output);
   const double by_rows = one * static_cast<double>(count);
   const bool fits = temporaries <= kWholeElements;
@@ -131,7 +137,8 @@ std::optional<Refusal> plan(Job& job, const poly::Program& p, int64_t sample, ui
   const double cost = job.row_params.empty() ? whole : by_rows;
   if (cost > kLimit || (job.row_params.empty() && !fits))
     return Refusal{"evaluate the reference of " + job.output, p.name,
-                   std::to_string(static_cast<int64_t>(std::min(cost, 9e18))) + " statement instances are too many",
+                   std::to_string(static_cast<int64_t>(std::min(cost, 9e18))) +
+                       " statement instances are too many",
                    "smaller sizes or fewer sampled rows"};
   return std::nullopt;
 }
@@ -139,8 +146,8 @@ std::optional<Refusal> plan(Job& job, const poly::Program& p, int64_t sample, ui
 struct Running {
   const Job* job;
   Entry entry;
-  std::vector<double*> fixed;      // inputs and whole tensors; nullptr: from scratch
-  std::vector<int64_t> offsets;    // of the others, in elements
+  std::vector<double*> fixed;    // inputs and whole tensors; nullptr: from scratch
+  std::vector<int64_t> offsets;  // of the others, in elements
   double* out;
 };
 
@@ -156,8 +163,8 @@ void run_row(void* context, long i, char* scratch) {
 }
 
 // Runs the compiled code of one output over its chosen rows.
-std::optional<Refusal> execute(const Job& job, const ReferenceText& text, Entry entry, const poly::Buffers& inputs,
-                               std::vector<double>& out) {
+std::optional<Refusal> execute(const Job& job, const ReferenceText& text, Entry entry,
+                               const poly::Buffers& inputs, std::vector<double>& out) {
   Running running{&job, entry, {}, {}, out.data()};
   std::map<std::string, std::vector<double>> whole;
   int64_t scratch = 0;
@@ -186,7 +193,8 @@ std::optional<Refusal> execute(const Job& job, const ReferenceText& text, Entry 
   }
   cpu::parallel_for(static_cast<long>(job.chosen.size()), 0, scratch * 8, run_row, &running);
   if (cpu::take_parallel_error())
-    return Refusal{"evaluate the reference of " + job.output, "", "not enough memory for the temporaries of a row", ""};
+    return Refusal{"evaluate the reference of " + job.output, "",
+                   "not enough memory for the temporaries of a row", ""};
   return std::nullopt;
 }
 
@@ -198,7 +206,9 @@ std::optional<Refusal> check_inputs(const poly::Program& p, const poly::Buffers&
     if (it == inputs.end() || static_cast<int64_t>(it->second.size()) != want)
       return Refusal{"evaluate the reference", t.name,
                      it == inputs.end() ? "there is no such input"
-                                        : "the input has " + std::to_string(it->second.size()) + " elements, not " + std::to_string(want), ""};
+                                        : "the input has " + std::to_string(it->second.size()) +
+                                              " elements, not " + std::to_string(want),
+                     ""};
   }
   return std::nullopt;
 }
@@ -208,8 +218,8 @@ std::string preamble() {
          "#undef min\n#undef max\n#define min(a, b) minl(a, b)\n#define max(a, b) maxl(a, b)\n";
 }
 
-Expected<Evaluation> evaluate_checked(const poly::Program& p, const poly::Buffers& inputs, int64_t sample, uint64_t seed,
-                                      bool baseline) {
+Expected<Evaluation> evaluate_checked(const poly::Program& p, const poly::Buffers& inputs,
+                                      int64_t sample, uint64_t seed, bool baseline) {
   std::vector<Job> jobs;
   std::vector<ReferenceText> texts;
   std::string exact_text = preamble(), own_text = exact_text;
@@ -221,25 +231,30 @@ Expected<Evaluation> evaluate_checked(const poly::Program& p, const poly::Buffer
     texts.emplace_back();
     if (job.chosen.empty()) continue;
     const std::string entry = "rows_" + std::to_string(jobs.size());
-    auto text = reference_text(job.program, job.output, job.row_params, job.rows, Arithmetic::Double, entry);
+    auto text = reference_text(job.program, job.output, job.row_params, job.rows,
+                               Arithmetic::Double, entry);
     if (!text) return text.error();
     exact_text += text->text;
     texts.back() = *text;
     if (!baseline) continue;
-    auto own = reference_text(job.program, job.output, job.row_params, job.rows, Arithmetic::OwnTypes, entry);
+    auto own = reference_text(job.program, job.output, job.row_params, job.rows,
+                              Arithmetic::OwnTypes, entry);
     if (!own) return own.error();
     own_text += own->text;
   }
   Evaluation result;
-  auto run = [&](const std::string& source, bool contract, poly::Buffers& outputs) -> std::optional<Refusal> {
+  auto run = [&](const std::string& source, bool contract,
+                 poly::Buffers& outputs) -> std::optional<Refusal> {
     auto library = cpu::load(source, {.contract = contract});
     if (!library) return library.error();
     for (size_t j = 0; j < jobs.size(); ++j) {
       const Job& job = jobs[j];
       auto& out = outputs[job.output];
-      out.assign(static_cast<size_t>(job.n_rows * job.row_length), std::numeric_limits<double>::quiet_NaN());
+      out.assign(static_cast<size_t>(job.n_rows * job.row_length),
+                 std::numeric_limits<double>::quiet_NaN());
       if (job.chosen.empty()) continue;
-      const auto entry = reinterpret_cast<Entry>((*library)->symbol("rows_" + std::to_string(j + 1)));
+      const auto entry =
+          reinterpret_cast<Entry>((*library)->symbol("rows_" + std::to_string(j + 1)));
       if (auto bad = execute(job, texts[j], entry, inputs, out)) return bad;
     }
     return std::nullopt;
@@ -263,20 +278,21 @@ Expected<Evaluation> evaluate_checked(const poly::Program& p, const poly::Buffer
 
 }  // namespace
 
-Expected<Evaluation> evaluate_rows(const poly::Program& p, const poly::Buffers& inputs, int64_t sample, uint64_t seed,
-                                   bool baseline) {
+Expected<Evaluation> evaluate_rows(const poly::Program& p, const poly::Buffers& inputs,
+                                   int64_t sample, uint64_t seed, bool baseline) {
   if (auto bad = check_inputs(p, inputs)) return *bad;
   try {
     return evaluate_checked(poly::restrict_to_demanded(p), inputs, sample, seed, baseline);
   } catch (const isl::exception& e) {
     return Refusal{"evaluate the reference", p.name, e.what(), ""};
   } catch (const std::bad_alloc&) {
-    return Refusal{"evaluate the reference", p.name, "out of memory", "smaller sizes or fewer sampled rows"};
+    return Refusal{"evaluate the reference", p.name, "out of memory",
+                   "smaller sizes or fewer sampled rows"};
   }
 }
 
-Expected<Reference> reference(const poly::Program& p, const poly::Sizes& sizes, const poly::Buffers& inputs,
-                              int64_t sample, uint64_t seed) {
+Expected<Reference> reference(const poly::Program& p, const poly::Sizes& sizes,
+                              const poly::Buffers& inputs, int64_t sample, uint64_t seed) {
   auto bound = instantiate_for_run(p, sizes);
   if (!bound) return bound.error();
   auto result = evaluate_rows(*bound, inputs, sample, seed, false);

@@ -10,9 +10,10 @@ struct Evaluation {
   Reference exact;         // Arithmetic::Double
   poly::Buffers baseline;  // Arithmetic::OwnTypes, the same elements; empty unless asked for
 };
-// `p` is instantiated. sample: 0 = all rows; > 0 = that many of each output (always its first and last); < 0 =
-// all when that is cheap, else as many (8 to 64) as are. A row: the elements along an output's last dimension.
-Expected<Evaluation> evaluate_rows(const poly::Program& p, const poly::Buffers& inputs, int64_t sample, uint64_t seed,
-                                   bool baseline);
+// `p` is instantiated. sample: 0 = all rows; > 0 = that many of each output (always its first and
+// last); < 0 = all when that is cheap, else as many (8 to 64) as are. A row: the elements along an
+// output's last dimension.
+Expected<Evaluation> evaluate_rows(const poly::Program& p, const poly::Buffers& inputs,
+                                   int64_t sample, uint64_t seed, bool baseline);
 
 }  // namespace nautilus::runtime

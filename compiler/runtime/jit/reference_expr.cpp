@@ -10,42 +10,68 @@ namespace {
 // Calls of the prelude by operation; integer results wrap as 32-bit.
 const char* function_name(Op op) {
   switch (op) {
-    case Op::Abs: return "n_abs";
-    case Op::Exp: return "n_exp";
-    case Op::Exp2: return "n_exp2";
-    case Op::Log: return "n_log";
-    case Op::Log2: return "n_log2";
-    case Op::Sqrt: return "n_sqrt";
-    case Op::Rsqrt: return "n_rsqrt";
-    case Op::Recip: return "n_recip";
-    case Op::Tanh: return "n_tanh";
-    case Op::Erf: return "n_erf";
-    case Op::Sigmoid: return "n_sigmoid";
-    case Op::Floor: return "n_floor";
-    case Op::Pow: return "n_pow";
-    case Op::Min: return "n_min";
-    case Op::Max: return "n_max";
-    default: return "";
+    case Op::Abs:
+      return "n_abs";
+    case Op::Exp:
+      return "n_exp";
+    case Op::Exp2:
+      return "n_exp2";
+    case Op::Log:
+      return "n_log";
+    case Op::Log2:
+      return "n_log2";
+    case Op::Sqrt:
+      return "n_sqrt";
+    case Op::Rsqrt:
+      return "n_rsqrt";
+    case Op::Recip:
+      return "n_recip";
+    case Op::Tanh:
+      return "n_tanh";
+    case Op::Erf:
+      return "n_erf";
+    case Op::Sigmoid:
+      return "n_sigmoid";
+    case Op::Floor:
+      return "n_floor";
+    case Op::Pow:
+      return "n_pow";
+    case Op::Min:
+      return "n_min";
+    case Op::Max:
+      return "n_max";
+    default:
+      return "";
   }
 }
 
 const char* infix(Op op) {
   switch (op) {
-    case Op::Add: return "+";
-    case Op::Sub: return "-";
-    case Op::Mul: return "*";
-    case Op::Div: return "/";
-    case Op::Lt: return "<";
-    case Op::Le: return "<=";
-    case Op::Eq: return "==";
-    case Op::Ne: return "!=";
-    default: return "";
+    case Op::Add:
+      return "+";
+    case Op::Sub:
+      return "-";
+    case Op::Mul:
+      return "*";
+    case Op::Div:
+      return "/";
+    case Op::Lt:
+      return "<";
+    case Op::Le:
+      return "<=";
+    case Op::Eq:
+      return "==";
+    case Op::Ne:
+      return "!=";
+    default:
+      return "";
   }
 }
 
 class Writer {
  public:
-  Writer(Arithmetic arithmetic, const LeafText& leaves, const std::string& prefix, std::string& lets)
+  Writer(Arithmetic arithmetic, const LeafText& leaves, const std::string& prefix,
+         std::string& lets)
       : arithmetic_(arithmetic), leaves_(leaves), prefix_(prefix), lets_(lets) {}
 
   std::string value(const Expr& e) {
@@ -70,22 +96,33 @@ class Writer {
   }
   std::string body(const Expr& e) {
     switch (e->op) {
-      case Op::Read: return "(" + type(e->type) + ")" + leaves_.read(e->index);
-      case Op::Index: return "(" + type(e->type) + ")" + leaves_.index(e->index);
+      case Op::Read:
+        return "(" + type(e->type) + ")" + leaves_.read(e->index);
+      case Op::Index:
+        return "(" + type(e->type) + ")" + leaves_.index(e->index);
       case Op::Var:
-      case Op::Param: return "(" + type(e->type) + ")" + leaves_.var(e->name);
-      case Op::Neg: return "-" + operand(e, 0, e->type);
-      case Op::Not: return value(e->args[0]) + " == 0";
-      case Op::And: return value(e->args[0]) + " != 0 && " + value(e->args[1]) + " != 0";
-      case Op::Or: return value(e->args[0]) + " != 0 || " + value(e->args[1]) + " != 0";
+      case Op::Param:
+        return "(" + type(e->type) + ")" + leaves_.var(e->name);
+      case Op::Neg:
+        return "-" + operand(e, 0, e->type);
+      case Op::Not:
+        return value(e->args[0]) + " == 0";
+      case Op::And:
+        return value(e->args[0]) + " != 0 && " + value(e->args[1]) + " != 0";
+      case Op::Or:
+        return value(e->args[0]) + " != 0 || " + value(e->args[1]) + " != 0";
       case Op::Select:
-        return value(e->args[0]) + " != 0 ? " + operand(e, 1, e->type) + " : " + operand(e, 2, e->type);
-      case Op::Cast: return rounded("(" + type(e->type) + ")" + clamped(e), e->type, arithmetic_);
-      default: break;
+        return value(e->args[0]) + " != 0 ? " + operand(e, 1, e->type) + " : " +
+               operand(e, 2, e->type);
+      case Op::Cast:
+        return rounded("(" + type(e->type) + ")" + clamped(e), e->type, arithmetic_);
+      default:
+        break;
     }
     const Type in = operand_type(e);
     if (const std::string f = function_name(e->op); !f.empty())
-      return f + "(" + operand(e, 0, in) + (e->args.size() > 1 ? ", " + operand(e, 1, in) : "") + ")";
+      return f + "(" + operand(e, 0, in) + (e->args.size() > 1 ? ", " + operand(e, 1, in) : "") +
+             ")";
     return operand(e, 0, in) + " " + infix(e->op) + " " + operand(e, 1, in);
   }
   // A float cast to an integer type truncates in range.
@@ -107,28 +144,33 @@ std::string sum_text(const std::vector<std::pair<int64_t, std::string>>& terms, 
     if (c == 0) continue;
     out += (out.empty() ? "" : " + ") + (c == 1 ? name : "(" + std::to_string(c) + "L) * " + name);
   }
-  if (constant != 0 || out.empty()) out += (out.empty() ? "" : " + ") + std::string("(") + std::to_string(constant) + "L)";
+  if (constant != 0 || out.empty())
+    out += (out.empty() ? "" : " + ") + std::string("(") + std::to_string(constant) + "L)";
   return "(" + out + ")";
 }
 
 // Texts of integer divisions, each over dims, parameters and earlier divisions.
-std::vector<std::string> div_texts(const std::vector<poly::LinearDiv>& divs, const std::vector<std::string>& dims,
+std::vector<std::string> div_texts(const std::vector<poly::LinearDiv>& divs,
+                                   const std::vector<std::string>& dims,
                                    const std::vector<std::string>& params) {
   std::vector<std::string> out;
   for (const auto& d : divs) {
-    if (!d.known) isl::exception::throw_invalid("existential without explicit form", __FILE__, __LINE__);
+    if (!d.known)
+      isl::exception::throw_invalid("existential without explicit form", __FILE__, __LINE__);
     std::vector<std::pair<int64_t, std::string>> terms;
     for (size_t i = 0; i < d.dims.size(); ++i) terms.emplace_back(d.dims[i], dims.at(i));
     for (size_t i = 0; i < d.params.size(); ++i) terms.emplace_back(d.params[i], params.at(i));
-    for (size_t i = 0; i < d.divs.size() && i < out.size(); ++i) terms.emplace_back(d.divs[i], out[i]);
-    out.push_back("floord(" + sum_text(terms, d.constant) + ", " + std::to_string(d.denominator) + "L)");
+    for (size_t i = 0; i < d.divs.size() && i < out.size(); ++i)
+      terms.emplace_back(d.divs[i], out[i]);
+    out.push_back("floord(" + sum_text(terms, d.constant) + ", " + std::to_string(d.denominator) +
+                  "L)");
   }
   return out;
 }
 
 template <class Row>
-std::string row_text(const Row& row, const std::vector<std::string>& dims, const std::vector<std::string>& params,
-                     const std::vector<std::string>& divs) {
+std::string row_text(const Row& row, const std::vector<std::string>& dims,
+                     const std::vector<std::string>& params, const std::vector<std::string>& divs) {
   std::vector<std::pair<int64_t, std::string>> terms;
   for (size_t i = 0; i < row.dims.size(); ++i) terms.emplace_back(row.dims[i], dims.at(i));
   for (size_t i = 0; i < row.params.size(); ++i) terms.emplace_back(row.params[i], params.at(i));
@@ -153,18 +195,25 @@ std::string c_type(Type t, Arithmetic arithmetic) {
 
 std::string rounded(const std::string& v, Type t, Arithmetic arithmetic) {
   switch (t) {
-    case Type::Bool: return "to_bool(" + v + ")";
-    case Type::I8: return "to_i8(" + v + ")";
-    case Type::I32: return "to_i32(" + v + ")";
-    case Type::F64: return v;
-    case Type::F32: return arithmetic == Arithmetic::Double ? "(double)(float)" + v : v;
-    case Type::F16: return "decode_f16(encode_f16(" + v + "))";
-    default: return "round_" + std::string(type_name(t)) + "((float)" + v + ")";
+    case Type::Bool:
+      return "to_bool(" + v + ")";
+    case Type::I8:
+      return "to_i8(" + v + ")";
+    case Type::I32:
+      return "to_i32(" + v + ")";
+    case Type::F64:
+      return v;
+    case Type::F32:
+      return arithmetic == Arithmetic::Double ? "(double)(float)" + v : v;
+    case Type::F16:
+      return "decode_f16(encode_f16(" + v + "))";
+    default:
+      return "round_" + std::string(type_name(t)) + "((float)" + v + ")";
   }
 }
 
-std::string expression_text(const Expr& e, Arithmetic arithmetic, const LeafText& leaves, const std::string& prefix,
-                            std::string& lets) {
+std::string expression_text(const Expr& e, Arithmetic arithmetic, const LeafText& leaves,
+                            const std::string& prefix, std::string& lets) {
   return Writer(arithmetic, leaves, prefix, lets).value(e);
 }
 
@@ -182,7 +231,8 @@ std::string condition_text(const isl::set& s, const std::vector<std::string>& di
     const auto divs = div_texts(piece.divs, dims, poly::param_names(s));
     std::string all;
     for (const auto& c : piece.constraints)
-      all += (all.empty() ? "" : " && ") + row_text(c, dims, poly::param_names(s), divs) + (c.equality ? " == 0" : " >= 0");
+      all += (all.empty() ? "" : " && ") + row_text(c, dims, poly::param_names(s), divs) +
+             (c.equality ? " == 0" : " >= 0");
     out += (out.empty() ? "(" : " || (") + (all.empty() ? "true" : all) + ")";
   }
   return out.empty() ? "false" : "(" + out + ")";

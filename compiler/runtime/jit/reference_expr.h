@@ -14,9 +14,10 @@ struct LeafText {
   std::function<std::string(int)> read, index;
   std::function<std::string(const std::string&)> var;
 };
-// Statements "const T x0 = ...;" (each distinct subterm once) into `lets`; the result is the value's text.
-std::string expression_text(const Expr& e, Arithmetic arithmetic, const LeafText& leaves, const std::string& prefix,
-                            std::string& lets);
+// Statements "const T x0 = ...;" (each distinct subterm once) into `lets`; the result is the
+// value's text.
+std::string expression_text(const Expr& e, Arithmetic arithmetic, const LeafText& leaves,
+                            const std::string& prefix, std::string& lets);
 // Type in which values of element type t are computed: "double", "float" or "int".
 std::string c_type(Type t, Arithmetic arithmetic);
 // Text of v (of C type c_type(t)) rounded to t.

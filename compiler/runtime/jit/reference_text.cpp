@@ -18,7 +18,8 @@ struct Box {
 // Per dimension a text of the index, over the statement's dims; gathered dims are empty.
 std::vector<std::string> index_texts(const poly::Access& a, const isl::set& domain,
                                      const std::vector<std::string>& dims) {
-  if (domain.is_empty()) return std::vector<std::string>(poly::n_out(a.map), "0");  // never executed
+  if (domain.is_empty())
+    return std::vector<std::string>(poly::n_out(a.map), "0");  // never executed
   isl::map map = a.map.gist_domain(domain);
   const unsigned rank = poly::n_out(map);
   std::vector<bool> gathered(rank, false);
@@ -42,9 +43,12 @@ std::vector<std::string> index_texts(const poly::Access& a, const isl::set& doma
 
 class Generator {
  public:
-  Generator(const poly::Program& q, const std::vector<std::string>& row_params, const isl::set& rows,
-            Arithmetic arithmetic)
-      : q_(q), row_params_(row_params), rows_(rows), arithmetic_(arithmetic),
+  Generator(const poly::Program& q, const std::vector<std::string>& row_params,
+            const isl::set& rows, Arithmetic arithmetic)
+      : q_(q),
+        row_params_(row_params),
+        rows_(rows),
+        arithmetic_(arithmetic),
         build_(isl::ast_build::from_context(rows)) {}
 
   Expected<ReferenceText> generate(const std::string& output, const std::string& entry) {
@@ -59,8 +63,10 @@ class Generator {
       } else if (auto bad = box_of(t, t.name == output)) {
         return *bad;
       }
-      result.box.push_back(t.kind == poly::TensorKind::Input ? 0 : element_count(boxes_[t.name].extent));
-      params += (k ? ", " : "") + std::string(t.kind == poly::TensorKind::Input ? "const " : "") + "double* __restrict T_" + t.name;
+      result.box.push_back(
+          t.kind == poly::TensorKind::Input ? 0 : element_count(boxes_[t.name].extent));
+      params += (k ? ", " : "") + std::string(t.kind == poly::TensorKind::Input ? "const " : "") +
+                "double* __restrict T_" + t.name;
       args += (k ? ", " : "") + std::string("t[") + std::to_string(k) + "]";
     }
     std::string body;
@@ -72,10 +78,12 @@ class Generator {
     body += loops();
     if (!row_params_.empty()) body += copy_row(output);
     if (!params.empty()) params += ", ";
-    result.text = "static void " + entry + "_body(" + params + "const long* row, double* __restrict out) {\n";
+    result.text =
+        "static void " + entry + "_body(" + params + "const long* row, double* __restrict out) {\n";
     if (arithmetic_ == Arithmetic::Double) result.text += "#pragma clang fp reassociate(on)\n";
-    result.text += body + "}\nextern \"C\" void " + entry + "(double* const* t, const long* row, double* out) {\n  " + entry +
-                   "_body(" + args + (args.empty() ? "" : ", ") + "row, out);\n}\n";
+    result.text += body + "}\nextern \"C\" void " + entry +
+                   "(double* const* t, const long* row, double* out) {\n  " + entry + "_body(" +
+                   args + (args.empty() ? "" : ", ") + "row, out);\n}\n";
     return result;
   }
 
@@ -88,11 +96,12 @@ class Generator {
       if (fixed) params += (d ? ", " : "") + row_params_[d];
       index += (d ? ", " : "") + (fixed ? row_params_[d] : std::string("x"));
     }
-    return isl::set(q_.context->get(), "[" + params + "] -> { " + t.name + "[" + index + "] }").intersect(q_.elements(t));
+    return isl::set(q_.context->get(), "[" + params + "] -> { " + t.name + "[" + index + "] }")
+        .intersect(q_.elements(t));
   }
 
-  // Rectangular hull of the elements that instances touch, over the row; of the output, the row itself belongs to it,
-  // since it is copied whole even where no instance writes.
+  // Rectangular hull of the elements that instances touch, over the row; of the output, the row
+  // itself belongs to it, since it is copied whole even where no instance writes.
   std::optional<Refusal> box_of(const poly::Tensor& t, bool is_output) {
     isl::set touched = q_.elements(t);
     touched = is_output ? row_of(t) : touched.subtract(touched);
@@ -116,7 +125,8 @@ class Generator {
                         high = touched.max_multi_pw_aff().at(static_cast<int>(d)).coalesce();
       const isl::val span = high.sub(low).max_val();
       if (!span.is_int())
-        return Refusal{"evaluate the reference", t.name, "the demanded elements have no bounded box", ""};
+        return Refusal{"evaluate the reference", t.name,
+                       "the demanded elements have no bounded box", ""};
       box.extent.push_back(poly::to_int(span) + 1);
       box.low.push_back(build_.expr_from(low.gist(rows)).to_C_str());
     }
@@ -128,7 +138,8 @@ class Generator {
     std::string out;
     for (const auto& [name, box] : boxes_)
       for (size_t d = 0; d < box.low.size(); ++d)
-        if (box.low[d] != "0") out += "const long low_" + name + "_" + std::to_string(d) + " = " + box.low[d] + ";\n";
+        if (box.low[d] != "0")
+          out += "const long low_" + name + "_" + std::to_string(d) + " = " + box.low[d] + ";\n";
     return out;
   }
   std::string element(const std::string& tensor, const std::vector<std::string>& index) const {
@@ -138,7 +149,8 @@ class Generator {
     for (size_t d = index.size(); d-- > 0;) {
       std::string i = index[d];
       if (box.low[d] != "0") i = "(" + i + " - low_" + tensor + "_" + std::to_string(d) + ")";
-      at = i + (stride == 1 ? "" : " * " + std::to_string(stride) + "L") + (at.empty() ? "" : " + " + at);
+      at = i + (stride == 1 ? "" : " * " + std::to_string(stride) + "L") +
+           (at.empty() ? "" : " + " + at);
       stride *= std::max<int64_t>(box.extent[d], 1);
     }
     return "T_" + tensor + "[" + (at.empty() ? "0" : at) + "]";
@@ -150,7 +162,8 @@ class Generator {
     const Type type = q_.tensor(s.write.tensor)->type;
     double identity = poly::identity_value(*s.reduction);
     if (!is_float(type)) identity = round_to_type(identity, type);
-    return "for (long x = 0; x < " + n + "; ++x) T_" + s.write.tensor + "[x] = " + number(identity) + ";\n";
+    return "for (long x = 0; x < " + n + "; ++x) T_" + s.write.tensor +
+           "[x] = " + number(identity) + ";\n";
   }
 
   // A local function of the domain's dims that executes one instance.
@@ -179,25 +192,30 @@ class Generator {
                           [&](int k) { return affine_text(s.indices.at(k), dims); },
                           [](const std::string& n) { return "T_" + n + "[0]"; }};
     std::string guard;
-    if (s.guard) guard = "if (!(" + expression_text(s.guard, arithmetic_, leaves, "g", lets) + ")) return;\n";
+    if (s.guard)
+      guard = "if (!(" + expression_text(s.guard, arithmetic_, leaves, "g", lets) + ")) return;\n";
     const poly::Tensor& target = *q_.tensor(s.write.tensor);
     const std::string to = access(s.write);
     std::string tail;
     Expr value = s.expr;
-    const bool last = arithmetic_ == Arithmetic::Double && target.kind == poly::TensorKind::Output && !s.reduction;
-    if (last && value->op == Op::Cast && is_float(value->type) && is_float(value->args[0]->type)) value = value->args[0];
+    const bool last = arithmetic_ == Arithmetic::Double &&
+                      target.kind == poly::TensorKind::Output && !s.reduction;
+    if (last && value->op == Op::Cast && is_float(value->type) && is_float(value->args[0]->type))
+      value = value->args[0];
     std::string v = expression_text(value, arithmetic_, leaves, "x", tail);
     if (s.reduction) {
-      // The accumulator and the term as variables of the combination, in the tensor's own arithmetic.
+      // The accumulator and the term as variables of the combination, in the tensor's own
+      // arithmetic.
       const Expr a = Expr::var("a", target.type), b = Expr::var("b", value->type);
       tail += "const double a_ = " + to + ", b_ = " + v + ";\n";
       const LeafText pair{leaves.read, leaves.index, [](const std::string& n) { return n + "_"; }};
       v = expression_text(poly::combine_expr(*s.reduction, a, b), arithmetic_, pair, "y", tail);
     }
     const bool exact = arithmetic_ == Arithmetic::Double && is_float(target.type);
-    if (!exact) v = rounded("(" + c_type(target.type, arithmetic_) + ")" + v, target.type, arithmetic_);
-    return "auto " + s.name + " = [=](" + params + ") __attribute__((always_inline)) {\n" + lets + guard + tail + to + " = " + v +
-           ";\n};\n";
+    if (!exact)
+      v = rounded("(" + c_type(target.type, arithmetic_) + ")" + v, target.type, arithmetic_);
+    return "auto " + s.name + " = [=](" + params + ") __attribute__((always_inline)) {\n" + lets +
+           guard + tail + to + " = " + v + ";\n};\n";
   }
 
   std::string loops() const {
@@ -205,7 +223,8 @@ class Generator {
     const isl::schedule s = q_.original;
     if (s.domain().is_empty()) return "";
     std::string text = build_.node_from(s).to_C_str();
-    for (size_t at = 0; (at = text.find("(int ", at)) != std::string::npos;) text.replace(at, 5, "(long ");
+    for (size_t at = 0; (at = text.find("(int ", at)) != std::string::npos;)
+      text.replace(at, 5, "(long ");
     return text;
   }
 
@@ -230,8 +249,9 @@ class Generator {
 }  // namespace
 
 Expected<ReferenceText> reference_text(const poly::Program& q, const std::string& output,
-                                       const std::vector<std::string>& row_params, const isl::set& rows,
-                                       Arithmetic arithmetic, const std::string& entry) {
+                                       const std::vector<std::string>& row_params,
+                                       const isl::set& rows, Arithmetic arithmetic,
+                                       const std::string& entry) {
   try {
     return Generator(q, row_params, rows, arithmetic).generate(output, entry);
   } catch (const isl::exception& e) {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 #include <list>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -33,7 +33,8 @@ struct Prepared {
 Expected<std::shared_ptr<const Prepared>> prepare(const poly::Program& p, const RunOptions& o) {
   static std::mutex mutex;
   static std::list<std::shared_ptr<const Prepared>> recent;
-  const std::string key = poly::print_naut(p) + "|" + std::to_string(o.seed) + "|" + std::to_string(o.scale) + "|" + std::to_string(o.sample);
+  const std::string key = poly::print_naut(p) + "|" + std::to_string(o.seed) + "|" +
+                          std::to_string(o.scale) + "|" + std::to_string(o.sample);
   const std::lock_guard<std::mutex> lock(mutex);
   for (const auto& r : recent)
     if (r->key == key) return r;
@@ -66,28 +67,36 @@ Expected<WorkerJob> make_job(const poly::Program& p, const tile::Module& m, cons
   WorkerJob job;
   job.source = *source;
   job.entry = cpu::entry_name(m);
-  job.numerics = o.numerics == tile::Numerics::Strict ? "strict" : o.numerics == tile::Numerics::Fast ? "fast" : "reassociate";
+  job.numerics = o.numerics == tile::Numerics::Strict ? "strict"
+                 : o.numerics == tile::Numerics::Fast ? "fast"
+                                                      : "reassociate";
   job.threads = o.threads;
   job.repeats = o.repeats;
   job.seconds = o.seconds;
   for (const auto& t : m.tensors) {
-    JobTensor j{t.name, t.type, 1, t.kind == poly::TensorKind::Output, t.kind == poly::TensorKind::Temp, job.bytes};
+    JobTensor j{
+        t.name,   t.type, 1, t.kind == poly::TensorKind::Output, t.kind == poly::TensorKind::Temp,
+        job.bytes};
     std::vector<int64_t> extents;
     for (const IndexExpr& e : t.extents) extents.push_back(std::max<int64_t>(e.constant(), 0));
     j.elements = element_count(extents);
     const poly::Tensor* declared = p.tensor(t.name);
     if (!j.temporary && (!declared || extents != extents_of(p, t.name) || declared->type != t.type))
-      return Refusal{"run " + m.name, t.name, "the tile program's tensor is not the program's", "bind the same sizes in both"};
+      return Refusal{"run " + m.name, t.name, "the tile program's tensor is not the program's",
+                     "bind the same sizes in both"};
     if (!j.temporary) {
       const auto bytes = static_cast<double>(j.elements) * type_bytes(t.type);
-      if (bytes > 0x1p46) return Refusal{"run " + m.name, t.name, "the tensor is too large", "smaller sizes"};
+      if (bytes > 0x1p46)
+        return Refusal{"run " + m.name, t.name, "the tensor is too large", "smaller sizes"};
       // Two pages apart, so that a stray access is caught or at least hits no neighbour.
       job.bytes += (static_cast<uint64_t>(bytes) + 4095) / 4096 * 4096 + 4096;
     }
     job.tensors.push_back(j);
   }
   for (const poly::Tensor& t : p.tensors)
-    if (t.kind == poly::TensorKind::Output && std::none_of(m.tensors.begin(), m.tensors.end(), [&](const auto& x) { return x.name == t.name; }))
+    if (t.kind == poly::TensorKind::Output &&
+        std::none_of(m.tensors.begin(), m.tensors.end(),
+                     [&](const auto& x) { return x.name == t.name; }))
       return Refusal{"run " + m.name, t.name, "the tile program does not compute this output", ""};
   return job;
 }
@@ -97,19 +106,24 @@ std::string failure_text(const ChildEnd& end, const std::string& stage, const Ru
   char limit[32];
   std::snprintf(limit, sizeof limit, "%g", o.seconds);
   if (end.timed_out) return std::string("timeout after ") + limit + " s " + stage;
-  const bool out_of_memory = end.log.find("out of memory") != std::string::npos || end.log.find("bad_alloc") != std::string::npos;
+  const bool out_of_memory = end.log.find("out of memory") != std::string::npos ||
+                             end.log.find("bad_alloc") != std::string::npos;
   if (out_of_memory) return "memory limit";
-  std::string text = end.signal ? "killed by " + signal_text(end.signal) + " " + stage : "the worker exited with status " + std::to_string(end.status) + " " + stage;
+  std::string text =
+      end.signal ? "killed by " + signal_text(end.signal) + " " + stage
+                 : "the worker exited with status " + std::to_string(end.status) + " " + stage;
   if (!end.log.empty()) text += ": " + end.log;
   return text;
 }
 
 // Runs the job; fills seconds and compile_seconds, or failure.
-std::optional<Refusal> run_child_job(const WorkerJob& job, SharedMemory& data, const RunOptions& o, RunResult& r) {
+std::optional<Refusal> run_child_job(const WorkerJob& job, SharedMemory& data, const RunOptions& o,
+                                     RunResult& r) {
   SharedMemory description, report;
   description.write(to_json(job).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const std::string program = worker_program();
-  auto end = run_child(program, {"__worker"}, {description.fd(), data.fd(), report.fd()}, {o.seconds, o.memory_bytes});
+  auto end = run_child(program, {"__worker"}, {description.fd(), data.fd(), report.fd()},
+                       {o.seconds, o.memory_bytes});
   if (!end) return end.error();
   bool ready = false, compiled = false, done = false;
   const std::string lines = report.contents();
@@ -132,17 +146,25 @@ std::optional<Refusal> run_child_job(const WorkerJob& job, SharedMemory& data, c
   }
   if (!r.failure.empty() || (done && !end->timed_out && end->signal == 0)) return std::nullopt;
   if (!ready && !end->timed_out && end->signal == 0)
-    return Refusal{"run on the CPU", program, "it does not answer to __worker (exit status " + std::to_string(end->status) + ")",
-                   "set NAUTILUS_WORKER to the nautilusc executable"};
-  r.failure = failure_text(*end, done ? "after the run" : compiled ? "while running" : "while compiling", o);
+    return Refusal{
+        "run on the CPU", program,
+        "it does not answer to __worker (exit status " + std::to_string(end->status) + ")",
+        "set NAUTILUS_WORKER to the nautilusc executable"};
+  r.failure = failure_text(*end,
+                           done       ? "after the run"
+                           : compiled ? "while running"
+                                      : "while compiling",
+                           o);
   return std::nullopt;
 }
 
 }  // namespace
 
-Expected<RunResult> run_cpu(const poly::Program& program, const poly::Sizes& sizes, const tile::Module& m, const RunOptions& options) {
+Expected<RunResult> run_cpu(const poly::Program& program, const poly::Sizes& sizes,
+                            const tile::Module& m, const RunOptions& options) {
   if (std::getenv("NAUTILUS_IN_WORKER"))
-    return Refusal{"run on the CPU", "", "this process is a worker itself", "the program must call worker_main for __worker"};
+    return Refusal{"run on the CPU", "", "this process is a worker itself",
+                   "the program must call worker_main for __worker"};
   auto bound = instantiate_for_run(program, sizes);
   if (!bound) return bound.error();
   auto job = make_job(*bound, m, options);
@@ -159,7 +181,8 @@ Expected<RunResult> run_cpu(const poly::Program& program, const poly::Sizes& siz
     SharedMemory data(job->bytes);
     for (const JobTensor& t : job->tensors)
       if (!t.output && !t.temporary)
-        encode(t.type, (*prepared)->inputs.at(t.name).data(), static_cast<size_t>(t.elements), data.data() + t.offset);
+        encode(t.type, (*prepared)->inputs.at(t.name).data(), static_cast<size_t>(t.elements),
+               data.data() + t.offset);
     if (auto bad = run_child_job(*job, data, options, r)) return *bad;
     if (!r.failure.empty()) return r;
     poly::Buffers got;
@@ -169,7 +192,8 @@ Expected<RunResult> run_cpu(const poly::Program& program, const poly::Sizes& siz
       v.resize(static_cast<size_t>(t.elements));
       decode(t.type, data.data() + t.offset, v.size(), v.data());
     }
-    compare(*bound, (*prepared)->evaluation.exact, (*prepared)->evaluation.baseline, got, options, r);
+    compare(*bound, (*prepared)->evaluation.exact, (*prepared)->evaluation.baseline, got, options,
+            r);
   } catch (const std::runtime_error& e) {
     return Refusal{"run on the CPU", program.name, e.what(), ""};
   }

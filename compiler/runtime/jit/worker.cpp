@@ -1,4 +1,5 @@
-// The child's side of run_cpu: compile, run, time, report. Lines of JSON tell the parent how far it came.
+// The child's side of run_cpu: compile, run, time, report. Lines of JSON tell the parent how far it
+// came.
 #include "compiler/runtime/jit/worker.h"
 
 #include <sys/mman.h>
@@ -20,7 +21,9 @@ namespace nautilus::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+double since(Clock::time_point t) {
+  return std::chrono::duration<double>(Clock::now() - t).count();
+}
 
 void report(const nlohmann::json& j) {
   const std::string text = j.dump() + "\n";
@@ -36,7 +39,8 @@ std::string read_all(int fd) {
   std::string out;
   char buffer[1 << 16];
   off_t at = 0;
-  for (ssize_t n; (n = pread(fd, buffer, sizeof buffer, at)) > 0; at += n) out.append(buffer, static_cast<size_t>(n));
+  for (ssize_t n; (n = pread(fd, buffer, sizeof buffer, at)) > 0; at += n)
+    out.append(buffer, static_cast<size_t>(n));
   return out;
 }
 
@@ -44,8 +48,8 @@ struct Free {
   void operator()(void* p) const { std::free(p); }
 };
 
-// Memory of every tensor: parts of the shared memory, or the worker's own for temporaries. What the kernel must
-// write starts as NaN (all bits set), so an element it misses shows.
+// Memory of every tensor: parts of the shared memory, or the worker's own for temporaries. What the
+// kernel must write starts as NaN (all bits set), so an element it misses shows.
 struct Memory {
   std::vector<void*> pointers;
   std::vector<std::unique_ptr<void, Free>> own;
@@ -68,7 +72,8 @@ Memory lay_out(const WorkerJob& job, char* shared) {
 
 void work(const WorkerJob& job) {
   const auto start = Clock::now();
-  const auto numerics = tile::numerics_from_name(job.numerics).value_or(tile::Numerics::Reassociate);
+  const auto numerics =
+      tile::numerics_from_name(job.numerics).value_or(tile::Numerics::Reassociate);
   auto code = cpu::compile(job.source, job.entry, numerics);
   if (!code) return report({{"failure", code.error().why}});
   report({{"compiled", since(start)}});
@@ -88,7 +93,8 @@ void work(const WorkerJob& job) {
   report({{"first", times[0]}});
   // The first run warms up; it counts only when there is no time for more.
   const double left = job.seconds * 0.8 - since(start);
-  const int repeats = static_cast<int>(std::min<double>(job.repeats, left / std::max(times[0], 1e-9)));
+  const int repeats =
+      static_cast<int>(std::min<double>(job.repeats, left / std::max(times[0], 1e-9)));
   if (repeats > 0) times.clear();
   for (int r = 0; r < repeats; ++r) times.push_back(once());
   std::sort(times.begin(), times.end());
@@ -100,10 +106,15 @@ void work(const WorkerJob& job) {
 nlohmann::json to_json(const WorkerJob& job) {
   nlohmann::json tensors = nlohmann::json::array();
   for (const JobTensor& t : job.tensors)
-    tensors.push_back({{"name", t.name}, {"type", type_name(t.type)}, {"elements", t.elements}, {"output", t.output},
-                       {"temporary", t.temporary}, {"offset", t.offset}});
-  return {{"source", job.source}, {"entry", job.entry}, {"numerics", job.numerics}, {"tensors", tensors}, {"bytes", job.bytes},
-          {"threads", job.threads}, {"repeats", job.repeats}, {"seconds", job.seconds}};
+    tensors.push_back({{"name", t.name},
+                       {"type", type_name(t.type)},
+                       {"elements", t.elements},
+                       {"output", t.output},
+                       {"temporary", t.temporary},
+                       {"offset", t.offset}});
+  return {{"source", job.source},   {"entry", job.entry},    {"numerics", job.numerics},
+          {"tensors", tensors},     {"bytes", job.bytes},    {"threads", job.threads},
+          {"repeats", job.repeats}, {"seconds", job.seconds}};
 }
 
 WorkerJob job_from_json(const nlohmann::json& j) {
@@ -117,15 +128,19 @@ WorkerJob job_from_json(const nlohmann::json& j) {
   job.seconds = j.at("seconds");
   for (const auto& t : j.at("tensors")) {
     const auto type = type_from_name(t.at("type").get<std::string>());
-    job.tensors.push_back({t.at("name"), type.value_or(Type::F32), t.at("elements"), t.at("output"), t.at("temporary"), t.at("offset")});
+    job.tensors.push_back({t.at("name"), type.value_or(Type::F32), t.at("elements"), t.at("output"),
+                           t.at("temporary"), t.at("offset")});
   }
   return job;
 }
 
 int worker_main(int, char**) {
-  struct stat s {};
+  struct stat s{};
   if (fstat(3, &s) != 0 || fstat(5, &s) != 0) {
-    std::fputs("__worker is how nautilusc runs a candidate in a child process; it is not for use by hand\n", stderr);
+    std::fputs(
+        "__worker is how nautilusc runs a candidate in a child process; it is not for use by "
+        "hand\n",
+        stderr);
     return 2;
   }
   try {

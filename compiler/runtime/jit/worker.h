@@ -9,7 +9,8 @@
 
 namespace nautilus::runtime {
 
-// Inputs and outputs lie one after the other in the shared memory; temporaries are the worker's own.
+// Inputs and outputs lie one after the other in the shared memory; temporaries are the worker's
+// own.
 struct JobTensor {
   std::string name;
   Type type = Type::F32;
@@ -22,7 +23,7 @@ struct WorkerJob {
   std::vector<JobTensor> tensors;  // in the module's order
   uint64_t bytes = 0;              // of the shared memory
   int threads = 0, repeats = 3;
-  double seconds = 60;             // repeats stop early to stay within it
+  double seconds = 60;  // repeats stop early to stay within it
 };
 nlohmann::json to_json(const WorkerJob& job);
 WorkerJob job_from_json(const nlohmann::json& j);

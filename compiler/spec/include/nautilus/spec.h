@@ -1,6 +1,7 @@
-// The spec language: mathematics in valid C++20 (spec-language.md). A spec is parsed by nautilusc and
-// never executed, so nothing here has a body except the shorthands at the end: they are their textbook
-// formulas, and the reader inlines them like any function of your own. No standard header is included.
+// The spec language: mathematics in valid C++20 (spec-language.md). A spec is parsed by nautilusc
+// and never executed, so nothing here has a body except the shorthands at the end: they are their
+// textbook formulas, and the reader inlines them like any function of your own. No standard header
+// is included.
 //
 //   #include <nautilus/spec.h>
 //   using namespace nautilus::spec;
@@ -19,9 +20,10 @@ class Index;
 class Size;
 class Tensor;
 
-// A scalar of the mathematics: an element, an index value, a number, a truth value. Partial: it may be
-// undefined at some index values (see where); an operation is defined where all its operands are.
-// A local `Value v = ...;` names an intermediate; one that several reductions read is computed once.
+// A scalar of the mathematics: an element, an index value, a number, a truth value. Partial: it may
+// be undefined at some index values (see where); an operation is defined where all its operands
+// are. A local `Value v = ...;` names an intermediate; one that several reductions read is computed
+// once.
 class Value {
  public:
   Value();
@@ -77,8 +79,8 @@ class Index {
   explicit Index(Value extent);
 };
 
-// Element types; called, they are casts: f16(x). Arithmetic is in f32 (f64 if an operand is f64, i32
-// on integers).
+// Element types; called, they are casts: f16(x). Arithmetic is in f32 (f64 if an operand is f64,
+// i32 on integers).
 class ElementType {
  public:
   Value operator()(Value) const;
@@ -116,9 +118,10 @@ class Output : public Tensor {
   Output(ElementType, Shape);
 };
 
-// A restriction. where(c): terms of a reduction that do not fulfil c are absent. where(c, x): x, undefined
-// elsewhere; what is defined by it is defined on c only. Conditions are affine comparisons of indices and
-// sizes joined by && || !, or data-dependent ones that read tensors (ragged lengths).
+// A restriction. where(c): terms of a reduction that do not fulfil c are absent. where(c, x): x,
+// undefined elsewhere; what is defined by it is defined on c only. Conditions are affine
+// comparisons of indices and sizes joined by && || !, or data-dependent ones that read tensors
+// (ragged lengths).
 class Where {};
 Where where(Value condition);
 Value where(Value condition, Value x);
@@ -149,7 +152,8 @@ Value min(Index, Value);
 Value count(Over);         // how many index values there are
 Value count(Over, Where);  // how many fulfil the condition
 
-// A reduction of your own; `combine` must be associative and commutative, which is checked by samples.
+// A reduction of your own; `combine` must be associative and commutative, which is checked by
+// samples.
 //   Monoid absmax(0, [](Value a, Value b) { return max(abs(a), abs(b)); });
 //   Y(i) = reduce(absmax, j, X(i, j));
 class Monoid {
@@ -159,8 +163,8 @@ class Monoid {
 Value reduce(const Monoid&, Over, Value);
 Value reduce(const Monoid&, Over, Where, Value);
 
-// Point-wise mathematics. On indices and sizes / is the floor of the quotient and % its remainder, both by
-// a positive constant only.
+// Point-wise mathematics. On indices and sizes / is the floor of the quotient and % its remainder,
+// both by a positive constant only.
 Value operator+(Value, Value);
 Value operator-(Value, Value);
 Value operator*(Value, Value);
