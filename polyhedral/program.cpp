@@ -132,6 +132,35 @@ std::string sizes_text(const Sizes& sizes) {
   return out;
 }
 
+// What is declared of these sizes alone, as constraints; empty if nothing is.
+std::string facts_text(isl::set facts, const Program& p, const Sizes& about) {
+  for (const std::string& n : p.params)
+    if (!about.count(n)) facts = facts.project_out_param(isl::id(p.context->get(), n));
+  std::string text = isl_text(facts.coalesce());
+  const size_t from = text.find(": "), to = text.rfind(" }");
+  return from == std::string::npos || to < from ? text : text.substr(from + 2, to - from - 2);
+}
+
+// Names the size that contradicts the facts by itself, with the nearest value that does not; or all
+// of them together.
+void explain_contradiction(const Program& p, const Sizes& sizes, Refusal& r) {
+  constexpr int64_t reach = 4096;
+  for (const auto& [name, value] : sizes) {
+    if (!fix_params(p.param_context, {{name, value}}).is_empty()) continue;
+    r.why = name + " = " + std::to_string(value) +
+            " contradicts what is declared: " + facts_text(p.param_context, p, {{name, value}});
+    for (int64_t d = 1; d < reach && r.suggest.empty(); ++d)
+      for (const int64_t near : {value + d, value - d})
+        if (r.suggest.empty() && near >= 0 &&
+            !fix_params(p.param_context, {{name, near}}).is_empty())
+          r.suggest = "the nearest value that does not is " + name + "=" + std::to_string(near);
+    return;
+  }
+  r.why =
+      "these values together contradict what is declared: " + facts_text(p.param_context, p, sizes);
+  r.suggest = "change one of them";
+}
+
 // Unknown names, negative values, or values that contradict the declared facts.
 std::optional<Refusal> check_sizes(const Program& p, const Sizes& sizes) {
   Refusal r{"bind sizes " + sizes_text(sizes), p.name, "", ""};
@@ -149,7 +178,7 @@ std::optional<Refusal> check_sizes(const Program& p, const Sizes& sizes) {
     }
   }
   if (fix_params(p.param_context, sizes).is_empty()) {
-    r.why = "these values contradict what is declared: " + isl_text(p.param_context);
+    explain_contradiction(p, sizes, r);
     return r;
   }
   return std::nullopt;

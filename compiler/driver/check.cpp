@@ -37,9 +37,13 @@ int check(const Input& in, bool naut, unsigned long quota) {
   const poly::Schedule s =
       poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program));
   if (in.json) {
-    json out = {{"name", loaded->program.name}, {"params", loaded->program.params},
-                {"sizes", loaded->sizes},       {"naut", poly::print_naut(loaded->program)},
-                {"schedule", poly::to_json(s)}, {"ok", true}};
+    json out = {{"name", loaded->program.name},
+                {"params", loaded->program.params},
+                {"sizes", loaded->sizes},
+                {"naut", poly::print_naut(loaded->program)},
+                {"schedule", poly::to_json(s)},
+                {"ok", true},
+                {"typical", loaded->program.typical}};
     for (const poly::Statement& st : loaded->program.statements)
       out["statements"].push_back(
           {{"name", st.name},

@@ -31,7 +31,12 @@ Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const Ru
                      "nautilusc explore SPEC --plan FILE writes one"};
     json j = json::parse(file, nullptr, false);
     auto plan = sched::plan_from_json(program, j);
-    if (!plan) return plan.error();
+    if (!plan) {
+      Refusal r = plan.error();
+      r.where = flags.plan;
+      if (j.is_discarded()) r.why = "it is not JSON";
+      return r;
+    }
     about["plan"] = flags.plan;
     return plan->schedule;
   }

@@ -4,23 +4,51 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
+#include <tuple>
 
 #include "tests/driver/command.h"
 
 namespace nautilus::test {
 namespace {
 
-std::vector<std::string> kernels() {
-  std::vector<std::string> out;
+struct Kernel {
+  std::string file, name;
+};
+void PrintTo(const Kernel& k, std::ostream* os) { *os << k.file << ":" << k.name; }
+
+// Every kernel of every file.
+std::vector<Kernel> kernels() {
+  std::vector<Kernel> out;
+  const std::regex head("NAUTILUS_KERNEL\\((\\w+)\\)");
   for (const auto& e : std::filesystem::directory_iterator(NAUTILUS_SOURCE_DIR "/corpus/kernels")) {
     const std::string name = e.path().filename().string();
-    if (name.ends_with(".spec.cpp")) out.push_back(name.substr(0, name.size() - 9));
+    if (!name.ends_with(".spec.cpp")) continue;
+    const std::string text = slurp(e.path().string());
+    for (std::sregex_iterator m(text.begin(), text.end(), head), end; m != end; ++m)
+      out.push_back({name.substr(0, name.size() - 9), (*m)[1]});
   }
-  std::sort(out.begin(), out.end());
+  std::sort(out.begin(), out.end(), [](const Kernel& a, const Kernel& b) {
+    return std::tie(a.file, a.name) < std::tie(b.file, b.name);
+  });
   return out;
 }
 
-class Corpus : public testing::TestWithParam<std::string> {};
+class Corpus : public testing::TestWithParam<Kernel> {
+ protected:
+  Ran run(const std::vector<std::string>& sizes, const char* plans) const {
+    std::vector<std::string> args{"run",         GetParam().file,
+                                  "--kernel",    GetParam().name,
+                                  "--on",        "cpu",
+                                  "--machine",   NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json",
+                                  "--seconds",   "60",
+                                  "--max-plans", plans,
+                                  "--json"};
+    if (!sizes.empty()) args.push_back("--size");
+    args.insert(args.end(), sizes.begin(), sizes.end());
+    return nautilusc(args);
+  }
+};
 
 void expect_passes(const Ran& r) {
   const nlohmann::json j = r.json();
@@ -31,34 +59,36 @@ void expect_passes(const Ran& r) {
   EXPECT_TRUE(j.contains("max_error") && j.contains("rms_error"));
 }
 
-TEST_P(Corpus, BestPlanAtTypicalSizes) {
-  expect_passes(nautilusc(
-      {"run", GetParam(), "--on", "cpu", "--seconds", "3", "--max-plans", "500", "--json"}));
-}
+TEST_P(Corpus, BestPlanAtTypicalSizes) { expect_passes(run({}, "120")); }
 
-// Every size that has no stated fact is replaced in turn by 1, 7 and 65.
+// Every size whose facts allow it becomes 0, 1, 7 and 65 (at most 2 where the typical value is
+// small, as of batches and heads).
 TEST_P(Corpus, BestPlanAtAwkwardSizes) {
-  const nlohmann::json check = nautilusc({"check", GetParam(), "--json"}).json();
-  ASSERT_TRUE(check.contains("params"));
-  for (const char* value : {"1", "7", "65"}) {
-    std::vector<std::string> args{"run", GetParam(),    "--on", "cpu",    "--seconds",
-                                  "3",   "--max-plans", "200",  "--json", "--size"};
-    size_t given = 0;
-    for (const std::string name : check["params"]) {
-      if (name == "B" || name == "Hk" || name == "H" || name == "G")
-        args.push_back(name + "=2"), ++given;
-      else if (name == "N" || name == "M" || name == "K")
-        args.push_back(name + "=" + value), ++given;
-    }
-    if (given == 0)
-      GTEST_SUCCEED();
-    else
-      expect_passes(nautilusc(args));
+  const std::vector<std::string> kernel{GetParam().file, "--kernel", GetParam().name, "--json"};
+  auto check = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{"check"};
+    args.insert(args.end(), kernel.begin(), kernel.end());
+    args.insert(args.end(), more.begin(), more.end());
+    return nautilusc(args);
+  };
+  const nlohmann::json about = check({}).json();
+  ASSERT_TRUE(about.contains("typical"));
+  std::vector<std::string> free;
+  for (const auto& [name, value] : about["typical"].items())
+    if (check({"--size", name + "=7"}).status == 0) free.push_back(name);
+  ASSERT_FALSE(free.empty());
+  for (const int value : {0, 1, 7, 65}) {
+    std::vector<std::string> sizes;
+    for (const std::string& name : free)
+      sizes.push_back(name + "=" +
+                      std::to_string(about["typical"][name] > 8 ? value : std::min(value, 2)));
+    SCOPED_TRACE("every size " + std::to_string(value));
+    expect_passes(run(sizes, "60"));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Corpus, testing::ValuesIn(kernels()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace nautilus::test
