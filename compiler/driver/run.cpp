@@ -139,6 +139,9 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
     out["on"] = flags.on;
     out["verified"] = v.ok;
     out["rewrites"] = report.applied;
+    out["rewriting"] = {{"stop_reason", report.stop_reason},
+                        {"cost_before", report.cost_before},
+                        {"cost_after", report.cost_after}};
     print_json(out);
     return answer;
   }

@@ -69,6 +69,8 @@ class GraphBuilder {
     return vars;
   }
   static std::string axes_text(AxisMask m) { return " axes " + std::to_string(m); }
+  // Which loop a variable in the text belongs to: loops in sequence may use the same name.
+  static std::string at_text(const NodeInfo& n) { return " at " + std::to_string(n.place.region); }
 
   // Every access of this load is in bounds wherever it runs: by intervals, or because its mask says
   // so.
@@ -172,7 +174,7 @@ class GraphBuilder {
       key +=
           (i.gather.empty() || i.gather[d] < 0 ? to_string(i.index[d]) : std::string("%")) + ", ";
     key += "] where " + to_string(i.cond) + " fill " + number_text(i.value) + axes_text(n.axes) +
-           " at " + std::to_string(n.place.region);
+           at_text(n);
     return g_.add(g_.symbol(key, n), operands(i));
   }
 
@@ -191,12 +193,13 @@ class GraphBuilder {
       case Code::Iota:
         n.kind = Kind::Iota;
         names(vars_of(i), t, n);
-        return g_.add(g_.symbol("iota " + to_string(i.index[0]) + axes_text(n.axes), n), {});
+        return g_.add(
+            g_.symbol("iota " + to_string(i.index[0]) + axes_text(n.axes) + at_text(n), n), {});
       case Code::Mask:
         n.kind = Kind::Mask;
         names(vars_of(i), t, n);
         return g_.add(g_.symbol("mask " + to_string(i.cond) + " " + std::string(type_name(n.elem)) +
-                                    axes_text(n.axes),
+                                    axes_text(n.axes) + at_text(n),
                                 n),
                       operands(i));
       case Code::Reduce:

@@ -57,6 +57,8 @@ void expect_passes(const Ran& r) {
   ASSERT_TRUE(j.contains("passed")) << r.out;
   EXPECT_TRUE(j["passed"].get<bool>()) << r.out;
   EXPECT_TRUE(j.contains("max_error") && j.contains("rms_error"));
+  const std::string stop = j["rewriting"]["stop_reason"];
+  EXPECT_TRUE(stop == "saturated" || stop.ends_with("limit")) << stop;
 }
 
 TEST_P(Corpus, BestPlanAtTypicalSizes) { expect_passes(run({}, "120")); }

@@ -300,6 +300,32 @@ TEST(RewriteRules, RenamedAxesAreOneAxisWhereTheyCanBe) {
   }
 }
 
+// Full tiles and then partial ones: two loops in sequence with one variable name. What the text of
+// a value says of `j` differs between them.
+TEST(RewriteRules, LoopsInSequenceHaveTheirOwnVariables) {
+  const Module m = module_of(
+      "module m {\n  tensor X: f32[6] input global\n  tensor O: f32[6] output global\n  kernel k "
+      "{\n    values 99\n"
+      "%0: f32 = const 0\n%1: f32[i: 6] = load X[i]\n"
+      "%2: f32[i: 6] = for j in [0, 3) step 1 carry (%3: f32[i: 6] = %0) {\n"
+      "%4: i32[i: 6] = iota 2*j - i\n%5: f32[i: 6] = cast %4\n%6: f32[i: 6] = mul %5, %1\n"
+      "%7: f32[i: 6] = exp %6\n%8: f32[i: 6] = add %3, %7\nyield %8\n}\n"
+      "%9: f32[i: 6] = for j in [3, 5) step 1 carry (%10: f32[i: 6] = %2) {\n"
+      "%11: i32[i: 6] = iota 2*j - i\n%12: f32[i: 6] = cast %11\n%13: f32[i: 6] = mask %12, %1 "
+      "where (i <= j)\n"
+      "%14: f32[i: 6] = mul %13, %1\n%15: f32[i: 6] = exp %14\n%16: f32[i: 6] = add %10, "
+      "%15\nyield %16\n}\n"
+      "store O[i] = %9\n}\n}\n");
+  for (Numerics n : {Numerics::Strict, Numerics::Reassociate}) {
+    RewriteOptions o;
+    o.numerics = n;
+    RewriteReport report;
+    const Module w = rewrite(m, o, &report);
+    EXPECT_EQ(report.stop_reason, "saturated") << print(w);
+    expect_same_results(m, w, n);
+  }
+}
+
 TEST(RewriteRules, MalformedModulesComeBackUnchanged) {
   Module m;
   m.name = "m";
