@@ -229,7 +229,10 @@ class ModuleParser {
       loop(i);
     } else if (w == "if") {
       i.code = Code::If;
-      i.cond = c_.condition();
+      if (c_.peek("%"))
+        i.operands = {value()};
+      else
+        i.cond = c_.condition();
     } else if (w == "barrier") {
       i.code = Code::Barrier;
     } else if (auto op = op_from_name(w); op && op_arity(*op) > 0 && *op != Op::Cast) {

@@ -158,7 +158,7 @@ std::string operation(const Instr& i, const Kernel& k) {
       return s + ")";
     }
     case Code::If:
-      return "if (" + to_string(i.cond) + ")";
+      return i.operands.empty() ? "if (" + to_string(i.cond) + ")" : "if " + operands;
     case Code::Barrier:
       return "barrier";
   }
