@@ -1,5 +1,5 @@
 // One kernel: walks its loops and builds the tile program. Split over walk.cpp (loops, branches,
-// carried values), statements.cpp, expressions.cpp and repairs.cpp.
+// carried values), statements.cpp, expressions.cpp, repairs.cpp and lazy.cpp.
 #pragma once
 
 #include "compiler/lower/analysis.h"
@@ -35,6 +35,8 @@ class KernelLowering {
   std::optional<Shape> entry_shape(const Resident& r, const std::vector<LoopPtr>& children);
   std::set<std::string> modified(const LoopPtr& l) const;  // keys of the environment
   ValueId defined(const std::string& key);  // its value; zeros if nothing was written yet
+  void merge_branches(tile::Instr branch, const std::set<std::string>& keys,
+                      const std::vector<Env>& after);
   bool carry(const Loop& f, const std::vector<std::vector<std::string>>& groups,
              std::vector<std::vector<std::string>>& finer);
 
@@ -81,10 +83,22 @@ class KernelLowering {
   static std::string reference(size_t repair, const std::string& source);
   bool is_target(size_t repair, const std::string& tensor) const;
   void enter_references(const std::vector<std::string>& entered);
-  void synchronize(const std::string& tensor);  // applies pending corrections of a target
-  void correct(size_t repair);
+  // Applies pending corrections of a target; `exact`: also those that stale references put off.
+  void synchronize(const std::string& tensor, bool exact);
+  void correct(size_t repair, bool exact);
+  ValueId corrected(size_t repair, size_t target, bool exact);
+  bool moves(size_t repair, const std::string& source, bool exact) const;
   ValueId at_rest(const poly::Statement& reader, const std::string& source,
                   ValueId value);  // see Repair::rest
+
+  // --- lazy.cpp
+  bool refers(const poly::Statement& reader, const std::string& tensor) const;
+  bool is_lazy(size_t repair, const std::string& source) const;
+  std::set<std::string> lazy_keys(const std::string& source) const;
+  void settle(const std::string& source);  // moves its reference if that is too far from it
+  // Brings an accumulator, and those that share its stale reference, to the sources' present
+  // values.
+  void complete(const std::string& tensor);
 
   tile::Builder& builder() { return *builder_; }
   // Runs fn with a builder on a new region.

@@ -156,7 +156,7 @@ void KernelLowering::reduction(At& at) {
         "band");
   }
   // Corrections first: they refer to the sources as they are when the term is evaluated.
-  synchronize(t);
+  synchronize(t, false);
   ValueId term = reduced_term(at, reduced, type);
   if (failure_) return;
   const Cond after = at.mask.any.size() == 1
@@ -310,8 +310,14 @@ tile::ValueId KernelLowering::read(At& at, int k) {
   const auto index = at.index(at.info->reads[static_cast<size_t>(k)]);
   const std::string& t = access.tensor;
   if (env_.count(t)) {
-    synchronize(t);
-    const Entry& e = env_.at(t);
+    const bool inside = refers(*at.info->statement, t);
+    if (inside)
+      synchronize(t, false);
+    else
+      complete(t);
+    const auto lazy = inside ? plan_.lazy.find(t) : plan_.lazy.end();
+    if (lazy != plan_.lazy.end()) settle(t);
+    const Entry& e = env_.at(lazy == plan_.lazy.end() ? t : reference(lazy->second.repairs[0], t));
     auto shape = access.gathers.empty() ? shape_of(index, at.axes, e.shape.elem) : std::nullopt;
     if (!shape) {
       fail("statement " + at.info->statement->name,
