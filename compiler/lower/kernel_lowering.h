@@ -4,6 +4,7 @@
 
 #include "compiler/lower/analysis.h"
 #include "compiler/lower/environment.h"
+#include "compiler/lower/lower.h"
 
 namespace nautilus::lower {
 
@@ -16,10 +17,12 @@ struct Failure {
 
 class KernelLowering {
  public:
-  KernelLowering(const Analysis& a, const KernelPlan& plan, const tile::Module& m, tile::Kernel& k)
-      : a_(a), plan_(plan), module_(m), kernel_(k) {}
+  KernelLowering(const Analysis& a, const KernelPlan& plan, const tile::Module& m,
+                 const LowerOptions& options, tile::Kernel& k)
+      : a_(a), plan_(plan), module_(m), options_(options), kernel_(k) {}
   // Fills the kernel's grid and body.
   std::optional<Failure> run(const LoopPtr& root);
+  const std::set<std::string>& notes() const { return notes_; }  // see Module::notes
 
  private:
   using ValueId = tile::ValueId;
@@ -57,6 +60,7 @@ class KernelLowering {
   void pointwise(At& at);
   void reduction(At& at);
   ValueId reduced_term(At& at, const std::set<std::string>& axes, Type acc);
+  ValueId product(At& at, const std::set<std::string>& axes, const Cond& before, Type acc);
   void write_pointwise(At& at, ValueId v);
   void fold(At& at, ValueId term, const Cond& after);
   ValueId read(At& at, int k);
@@ -129,6 +133,7 @@ class KernelLowering {
   const Analysis& a_;
   const KernelPlan& plan_;
   const tile::Module& module_;
+  const LowerOptions& options_;
   tile::Kernel& kernel_;
   tile::Builder* builder_ = nullptr;
   Env env_;
@@ -136,6 +141,7 @@ class KernelLowering {
   std::map<std::string, IndexExpr> subst_;  // loops with one iteration, shifted grid loops
   std::map<ValueId, Cond> zero_filled_;     // loads: lanes outside are 0
   std::optional<Failure> failure_;
+  std::set<std::string> notes_;
 };
 
 }  // namespace nautilus::lower

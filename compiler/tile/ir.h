@@ -108,6 +108,7 @@ struct Module {
   std::vector<TensorDecl> tensors;    // inputs, outputs, global temps
   std::vector<Kernel> kernels;        // run in this order
   std::vector<std::string> rewrites;  // rules applied, "name (tag)": for the plan and explain
+  std::vector<std::string> notes;     // what the program assumes, in words for its user
 };
 
 // Builds instructions with inferred types; used by the lowering, the parser and the rewriter.
