@@ -39,6 +39,10 @@ bool reserved(const std::string& name) {
   return name.ends_with("'");
 }
 
+// A stale reference scales terms by at most 2^8: far from overflow in every type that accumulates,
+// and rare to be left by chance.
+constexpr double kLazyBound = 8;
+
 class Deriver {
  public:
   explicit Deriver(const RepairRequest& r) : r_(r), p_(*r.program) {}
@@ -333,10 +337,18 @@ class Deriver {
     for (const std::string& tensor : s.exponential)
       for (const Statement* u : used_) {
         if (u->write.tensor != tensor) continue;
-        if (auto o = lazy_reference(p_, u->name)) {
-          r.obligations.push_back(*o);
-          r.lazy_bound = 8;
-        }
+        const auto cancels = lazy_reference(p_, u->name);
+        if (!cancels) continue;
+        Ranges facts;
+        for (const Statement* v : used_)
+          facts[v->write.tensor] = facts[v->write.tensor + "'"] = running_range(p_, v->name);
+        const auto condition = may_stay(r, tensor, kLazyBound, facts);
+        if (!condition) continue;
+        r.obligations.push_back(*cancels);
+        r.may_stay = *condition;
+        r.lazy_source = tensor;
+        r.lazy_bound = kLazyBound;
+        return;
       }
   }
 };

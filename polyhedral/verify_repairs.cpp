@@ -1,6 +1,9 @@
 #include "polyhedral/verify_repairs.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
 
 #include "polyhedral/repair.h"
 
@@ -163,6 +166,50 @@ std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
   return std::nullopt;
 }
 
+// Of a lazy repair: everything that refers to the source may be stale together, and wherever the
+// condition lets a value stay, each accumulator would be scaled within the bound, at points of all
+// magnitudes; a value that is not a number never stays.
+std::optional<std::string> stale(const Schedule& s, const Repair& r) {
+  const std::string next = r.lazy_source + "'";
+  if (r.lazy_bound <= 0 || !r.may_stay || !has(r.source_tensors, r.lazy_source))
+    return "it keeps a stale reference that it does not allow";
+  for (const Repair& other : s.repairs)
+    if (has(other.source_tensors, r.lazy_source) &&
+        !(other.lazy && other.lazy_source == r.lazy_source && other.band == r.band))
+      return other.targets[0] + " refers to " + r.lazy_source + ", which may be stale";
+  std::mt19937_64 rng(kSeed);
+  std::normal_distribution<double> normal;
+  const double limit = std::exp2(r.lazy_bound) * (1 + 1e-9);
+  int stayed = 0, moved = 0;
+  for (int point = 0; point < kPoints * 10; ++point) {
+    EvalEnv env;
+    env.round_casts = false;
+    env.param = [](const std::string&) { return 7.0; };
+    for (const std::string& source : r.source_tensors)
+      env.vars[source] = env.vars[source + "'"] = std::exp(normal(rng));
+    env.vars[r.lazy_source] = normal(rng) * std::exp2(point % 8);
+    env.vars[next] = env.vars[r.lazy_source] + normal(rng) * std::exp2(point % 12 - 4);
+    if (evaluate(r.may_stay, env) == 0) {
+      ++moved;
+      continue;
+    }
+    ++stayed;
+    for (size_t k = 0; k < r.corrections.size(); ++k) {
+      for (size_t t = 0; t < r.corrections.size(); ++t)
+        env.vars["t" + std::to_string(t)] = t == k ? 3 : normal(rng);
+      const double factor = evaluate(r.corrections[k], env) / 3;
+      if (!(factor <= limit && factor >= 1 / limit))
+        return r.lazy_source + " may stay at " + std::to_string(env.vars[r.lazy_source]) +
+               " when it is " + std::to_string(env.vars[next]) + ", which scales " +
+               r.target_tensors[k] + " by " + std::to_string(factor);
+    }
+    env.vars[next] = std::numeric_limits<double>::quiet_NaN();
+    if (evaluate(r.may_stay, env) != 0) return r.lazy_source + " may stay when it is not a number";
+  }
+  if (stayed == 0 || moved == 0) return "its condition for staying never changes";
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
@@ -184,6 +231,11 @@ std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
   checked.push_back("repair of " + r.targets[0] + ": targets skip what their sources skip");
   if (auto counterexample = refute_repair(*s.program, r, kPoints, kSeed))
     return "its algebra is wrong: " + *counterexample;
+  if (r.lazy) {
+    if (auto bad = stale(s, r)) return bad;
+    checked.push_back("repair of " + r.targets[0] + ": a stale " + r.lazy_source +
+                      " scales by at most 2^" + std::to_string(static_cast<int>(r.lazy_bound)));
+  }
   checked.push_back("repair of " + r.targets[0] + ": corrections hold at " +
                     std::to_string(kPoints) + " random points in high precision");
   return std::nullopt;

@@ -10,6 +10,27 @@ namespace nautilus::lower {
 
 using namespace poly;
 
+namespace {
+
+// The correction when these sources are what they were: new and old value are the same.
+Expr without_moves(const Expr& correction, const std::set<std::string>& unmoved) {
+  const auto is = [](const Expr& x, const std::string& name) {
+    return x->op == Op::Var && x->name == name;
+  };
+  return simplify(substitute(correction, [&](const Expr& x) -> std::optional<Expr> {
+    for (const std::string& s : unmoved) {
+      const std::string next = s + "'";
+      if (is(x, next)) return Expr::var(s, x->type);
+      if (x->op == Op::Eq && ((is(x->args[0], s) && is(x->args[1], next)) ||
+                              (is(x->args[0], next) && is(x->args[1], s))))
+        return Expr::constant(1, Type::Bool);
+    }
+    return std::nullopt;
+  }));
+}
+
+}  // namespace
+
 std::string KernelLowering::reference(size_t repair, const std::string& source) {
   return "#" + std::to_string(repair) + ":" + source;
 }
@@ -42,62 +63,88 @@ void KernelLowering::enter_references(const std::vector<std::string>& entered) {
   }
 }
 
-void KernelLowering::synchronize(const std::string& tensor) {
+void KernelLowering::synchronize(const std::string& tensor, bool exact) {
   for (size_t p = 0; p < plan_.repairs.size() && !failure_; ++p)
-    if (is_target(p, tensor)) correct(p);
+    if (is_target(p, tensor)) correct(p, exact);
+}
+
+// The source's value is another than the one that the repair's accumulators are consistent with,
+// and they shall follow.
+bool KernelLowering::moves(size_t p, const std::string& source, bool exact) const {
+  return (exact || !is_lazy(p, source)) && env_.count(source) &&
+         env_.at(source).value != env_.at(reference(p, source)).value;
 }
 
 // t_k <- corrections[k](t, references, present sources); nothing while the references are the
 // present values.
-void KernelLowering::correct(size_t p) {
-  const RepairPlan& plan = plan_.repairs[p];
-  const Repair& r = *plan.repair;
+void KernelLowering::correct(size_t p, bool exact) {
+  const Repair& r = *plan_.repairs[p].repair;
   if (r.target_tensors.empty() || !env_.count(r.target_tensors[0])) return;
-  const bool pending =
-      std::any_of(r.source_tensors.begin(), r.source_tensors.end(), [&](const std::string& s) {
-        return env_.count(s) && env_.at(s).value != env_.at(reference(p, s)).value;
-      });
-  if (!pending) return;
+  const auto any_moves = [&] {
+    return std::any_of(r.source_tensors.begin(), r.source_tensors.end(),
+                       [&](const std::string& s) { return moves(p, s, exact); });
+  };
+  if (!exact)
+    for (const std::string& s : r.source_tensors)
+      if (is_lazy(p, s)) settle(s);
+  if (!any_moves()) return;
   // A source that is itself a target is brought up to date first: its value is what this target
   // will refer to.
   for (const std::string& s : r.source_tensors)
-    if (!is_target(p, s)) synchronize(s);
-  if (failure_) return;
+    if (!is_target(p, s)) synchronize(s, exact);
+  if (failure_ || !any_moves()) return;
   const std::string origin = builder().origin;
   builder().origin = r.targets[0];
-  std::vector<ValueId> corrected;
-  for (size_t k = 0; k < r.target_tensors.size() && !failure_; ++k) {
-    const Entry& target = env_.at(r.target_tensors[k]);
-    std::map<std::string, ValueId> vars;
-    for (size_t j = 0; j < r.target_tensors.size(); ++j)
-      vars["t" + std::to_string(j)] =
-          as_shape(env_.at(r.target_tensors[j]), target.shape, r.target_tensors[j]);
-    for (size_t s = 0; s < r.source_tensors.size(); ++s) {
-      std::map<std::string, IndexExpr> elements;
-      const auto index = target.shape.index();
-      for (size_t d = 0; d < index.size(); ++d) elements["e" + std::to_string(d)] = index[d];
-      std::vector<IndexExpr> at;
-      for (const IndexExpr& e : plan.source_index[s]) at.push_back(e.substitute(elements));
-      std::map<std::string, int64_t> axes;
-      for (size_t d = 0; d < index.size(); ++d)
-        if (!target.shape.axis[d].empty()) axes[target.shape.axis[d]] = target.shape.extent[d];
-      const std::string& name = r.source_tensors[s];
-      auto shape = shape_of(at, axes, env_.at(name).shape.elem);
-      if (!shape)
-        return fail("repair of " + r.targets[0],
-                    "the element of source " + name + " is not one index or one axis a dimension");
-      vars[name] = as_shape(env_.at(reference(p, name)), *shape, name);
-      vars[name + "'"] = as_shape(env_.at(name), *shape, name);
-    }
-    if (failure_) return;
-    corrected.push_back(cast(lower_with(r.corrections[k], vars), target.shape.elem));
-  }
-  for (size_t k = 0; k < corrected.size(); ++k) {
-    env_.at(r.target_tensors[k]).value = corrected[k];
+  // Before the first term there is nothing to correct.
+  const bool begun = std::any_of(r.target_tensors.begin(), r.target_tensors.end(),
+                                 [&](const std::string& t) { return !env_.at(t).identity; });
+  std::vector<ValueId> values;
+  for (size_t k = 0; begun && k < r.target_tensors.size() && !failure_; ++k)
+    values.push_back(corrected(p, k, exact));
+  if (failure_) return;
+  for (size_t k = 0; k < values.size(); ++k) {
+    env_.at(r.target_tensors[k]).value = values[k];
     env_.at(r.target_tensors[k]).identity = false;
   }
-  for (const std::string& s : r.source_tensors) env_.at(reference(p, s)).value = env_.at(s).value;
+  for (const std::string& s : r.source_tensors)
+    if (moves(p, s, exact)) env_.at(reference(p, s)).value = env_.at(s).value;
   builder().origin = origin;
+}
+
+// The value of target k after its correction. Sources that do not move are left out of it.
+tile::ValueId KernelLowering::corrected(size_t p, size_t k, bool exact) {
+  const RepairPlan& plan = plan_.repairs[p];
+  const Repair& r = *plan.repair;
+  const Entry& target = env_.at(r.target_tensors[k]);
+  std::map<std::string, ValueId> vars;
+  for (size_t j = 0; j < r.target_tensors.size(); ++j)
+    vars["t" + std::to_string(j)] =
+        as_shape(env_.at(r.target_tensors[j]), target.shape, r.target_tensors[j]);
+  const auto index = target.shape.index();
+  std::map<std::string, IndexExpr> elements;
+  std::map<std::string, int64_t> axes;
+  for (size_t d = 0; d < index.size(); ++d) {
+    elements["e" + std::to_string(d)] = index[d];
+    if (!target.shape.axis[d].empty()) axes[target.shape.axis[d]] = target.shape.extent[d];
+  }
+  std::set<std::string> unmoved;
+  for (size_t s = 0; s < r.source_tensors.size(); ++s) {
+    const std::string& name = r.source_tensors[s];
+    std::vector<IndexExpr> at;
+    for (const IndexExpr& e : plan.source_index[s]) at.push_back(e.substitute(elements));
+    auto shape = shape_of(at, axes, env_.at(name).shape.elem);
+    if (!shape) {
+      fail("repair of " + r.targets[0],
+           "the element of source " + name + " is not one index or one axis a dimension");
+      return -1;
+    }
+    vars[name] = as_shape(env_.at(reference(p, name)), *shape, name);
+    if (moves(p, name, exact))
+      vars[name + "'"] = as_shape(env_.at(name), *shape, name);
+    else
+      unmoved.insert(name);
+  }
+  return cast(lower_with(without_moves(r.corrections[k], unmoved), vars), target.shape.elem);
 }
 
 // What a target or via statement reads of a source: a finite number in place of the identity.

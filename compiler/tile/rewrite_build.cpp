@@ -304,10 +304,13 @@ class GraphBuilder {
     b.instr = &i;
     b.parent = parent;
     b.position = int(g_.regions[size_t(parent)].effects.size());
+    if (!i.operands.empty()) b.condition = value_.at(i.operands[0]);
     g_.regions[size_t(parent)].effects.push_back({&i, {}, -1, index, {}});
     for (int side = 0; side < 2; ++side) {
       b.regions[side] = new_region(parent);
-      g_.regions[size_t(b.regions[side])].is_branch = true;
+      RegionInfo& r = g_.regions[size_t(b.regions[side])];
+      r.is_branch = true;
+      if (b.condition) r.weight *= side == 0 ? kTakenShare : 1 - kTakenShare;
     }
     g_.branches.push_back(b);
     for (int side = 0; side < 2; ++side) walk(i.regions[size_t(side)], b.regions[side]);

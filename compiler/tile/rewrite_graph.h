@@ -86,6 +86,7 @@ struct LoopInfo {
 struct BranchInfo {
   const Instr* instr = nullptr;
   int regions[2] = {0, 0}, parent = 0, position = 0;
+  std::optional<ClassId> condition;  // of a branch on data
 };
 // Something with a fixed place in its region.
 struct Effect {

@@ -6,6 +6,7 @@
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/fuse.h"
 #include "polyhedral/transforms/interchange.h"
+#include "polyhedral/transforms/lazy_reference.h"
 #include "polyhedral/transforms/map.h"
 #include "polyhedral/transforms/partition.h"
 #include "polyhedral/transforms/recompute.h"
@@ -24,10 +25,12 @@ namespace nautilus::poly {
 
 const std::vector<TransformInfo>& transforms() {
   static const std::vector<TransformInfo> all = {
-      info_tile(),       info_split(),     info_interchange(),    info_fuse(),
-      info_distribute(), info_shift(),     info_skew(),           info_reverse(),
-      info_sink(),       info_recompute(), info_rolling_update(), info_split_k(),
-      info_partition(),  info_map(),       info_set_scope(),      info_unroll(),
+      info_tile(),      info_split(),          info_interchange(),
+      info_fuse(),      info_distribute(),     info_shift(),
+      info_skew(),      info_reverse(),        info_sink(),
+      info_recompute(), info_rolling_update(), info_lazy_reference(),
+      info_split_k(),   info_partition(),      info_map(),
+      info_set_scope(), info_unroll(),
   };
   return all;
 }
