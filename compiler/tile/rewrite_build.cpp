@@ -69,8 +69,6 @@ class GraphBuilder {
     return vars;
   }
   static std::string axes_text(AxisMask m) { return " axes " + std::to_string(m); }
-  // Which loop a variable in the text belongs to: loops in sequence may use the same name.
-  static std::string at_text(const NodeInfo& n) { return " at " + std::to_string(n.place.region); }
 
   // Every access of this load is in bounds wherever it runs: by intervals, or because its mask says
   // so.
@@ -173,8 +171,7 @@ class GraphBuilder {
     for (size_t d = 0; d < i.index.size(); ++d)
       key +=
           (i.gather.empty() || i.gather[d] < 0 ? to_string(i.index[d]) : std::string("%")) + ", ";
-    key += "] where " + to_string(i.cond) + " fill " + number_text(i.value) + axes_text(n.axes) +
-           at_text(n);
+    key += "] where " + to_string(i.cond) + " fill " + number_text(i.value) + Graph::scope_key(n);
     return g_.add(g_.symbol(key, n), operands(i));
   }
 
@@ -193,15 +190,11 @@ class GraphBuilder {
       case Code::Iota:
         n.kind = Kind::Iota;
         names(vars_of(i), t, n);
-        return g_.add(
-            g_.symbol("iota " + to_string(i.index[0]) + axes_text(n.axes) + at_text(n), n), {});
+        return g_.add(g_.symbol("iota " + to_string(i.index[0]) + Graph::scope_key(n), n), {});
       case Code::Mask:
         n.kind = Kind::Mask;
         names(vars_of(i), t, n);
-        return g_.add(g_.symbol("mask " + to_string(i.cond) + " " + std::string(type_name(n.elem)) +
-                                    axes_text(n.axes) + at_text(n),
-                                n),
-                      operands(i));
+        return g_.mask(n, value_.at(i.operands[0]), value_.at(i.operands[1]));
       case Code::Reduce:
         return reduce(i, t.elem);
       case Code::Dot: {

@@ -164,6 +164,8 @@ class Graph {
   ClassId same(const ENode& like, std::vector<ClassId> children) {
     return add(like.symbol, std::move(children));
   }
+  static std::string scope_key(const NodeInfo& i);
+  ClassId mask(const NodeInfo& i, ClassId a, ClassId b);
   ClassId mask_like(const ENode& mask, ClassId a, ClassId b);  // the same condition
   ClassId dot(AxisMask axes, Type elem, ClassId a, ClassId b);
   ClassId reduce(poly::ReduceOp op, AxisMask axes, Type elem, ClassId a);

@@ -48,10 +48,11 @@ TEST(RolledEdges, RowsWithoutTermsThroughDeferredDivision) {
     ASSERT_TRUE(m);
     tile::RewriteReport report;
     tile::rewrite(*m, {}, &report);
-    if (std::string(mask) != "j + N <= i")  // nothing is left of that one
+    if (std::string(mask) != "j + N <= i") {  // nothing is left of that one
       EXPECT_TRUE(std::any_of(
           report.applied.begin(), report.applied.end(),
           [](const std::string& a) { return a.starts_with("change-carried-variable"); }));
+    }
     const Buffers in = random_inputs(*r.original, 3);
     expect_as_defined(r, in, 1e-4, mask);
     auto want = interpret(*r.original, sizes, in);
