@@ -7,20 +7,37 @@
 namespace nautilus::poly::algebra {
 namespace {
 
-// A correction with the other sources unchanged and without its guards: those on the source hold
-// where it did not change either, those on others keep the accumulator, as no change of them does.
-Expr change_of(const Expr& correction, const std::string& source,
-               const std::vector<std::string>& sources) {
-  std::map<std::string, Expr> unchanged;
-  for (const std::string& s : sources)
-    if (s != source) unchanged.emplace(s + "'", Expr::var(s, var_type(correction, s + "'")));
+using Exprs = std::map<std::string, Expr>;
+
+// The correction where its source changed: guards open, those on the source collected in `guard`
+// (they keep the accumulator where the source did not change, or had no value). Other sources
+// become what `others` says, by their primed names; guards on sources that are what they were hold.
+Expr change_of(const Expr& correction, const std::string& source, const Exprs& others,
+               Expr* guard = nullptr) {
+  const auto mentions = [](const Expr& e, const std::string& name) {
+    return contains_var(e, name) || contains_var(e, name + "'");
+  };
   const std::function<std::optional<Expr>(const Expr&)> open =
       [&](const Expr& x) -> std::optional<Expr> {
     if (x->op != Op::Select) return std::nullopt;
-    const bool own = contains_var(x->args[0], source) || contains_var(x->args[0], source + "'");
-    return substitute(x->args[own ? 2 : 1], open);
+    bool follows = mentions(x->args[0], source);
+    if (follows && guard) *guard = *guard ? Expr::make(Op::Or, {*guard, x->args[0]}) : x->args[0];
+    for (const auto& [primed, now] : others) {
+      const std::string name = primed.substr(0, primed.size() - 1);
+      follows =
+          follows || (mentions(x->args[0], name) && !(now->op == Op::Var && now->name == name));
+    }
+    return substitute(x->args[follows ? 2 : 1], open);
   };
-  return simplify(substitute(substitute(correction, open), unchanged));
+  return simplify(substitute(substitute(correction, open), others));
+}
+
+// Other sources as they were.
+Exprs unchanged(const Repair& r, const Expr& correction, const std::string& source) {
+  Exprs out;
+  for (const std::string& s : r.source_tensors)
+    if (s != source) out.emplace(s + "'", Expr::var(s, var_type(correction, s + "'")));
+  return out;
 }
 
 // F with change = accumulator * F, F over the source's two values alone.
@@ -56,7 +73,8 @@ std::optional<Expr> may_stay(Repair& r, const std::string& source, double bound,
   for (size_t k = 0; k < r.corrections.size(); ++k) {
     std::string method;
     const auto f =
-        factor_of(change_of(r.corrections[k], source, r.source_tensors), k, source, facts, method);
+        factor_of(change_of(r.corrections[k], source, unchanged(r, r.corrections[k], source)), k,
+                  source, facts, method);
     if (!f) return std::nullopt;
     const Expr c = within(*f, bound);
     if (all && !(all == c)) return std::nullopt;
@@ -76,3 +94,51 @@ std::optional<Expr> may_stay(Repair& r, const std::string& source, double bound,
 }
 
 }  // namespace nautilus::poly::algebra
+
+namespace nautilus::poly {
+
+using namespace algebra;
+
+Expected<Moved> moved_accumulators(const Program& p, const Repair& r,
+                                   const std::vector<Repair>& together) {
+  const std::string &s = r.lazy_source, next = s + "'";
+  Ranges facts;
+  for (size_t k = 0; k < r.sources.size(); ++k)
+    facts[r.source_tensors[k]] = facts[r.source_tensors[k] + "'"] = running_range(p, r.sources[k]);
+  Moved out;
+  for (size_t k = 0; k < r.corrections.size(); ++k) {
+    const std::string t = "t" + std::to_string(k);
+    // A source that is an accumulator of such a repair is scaled as its own correction says.
+    Exprs others = unchanged(r, r.corrections[k], s);
+    for (const Repair& q : together)
+      for (size_t a = 0; a < q.target_tensors.size(); ++a) {
+        const std::string& name = q.target_tensors[a];
+        const auto it = others.find(name + "'");
+        if (it == others.end()) continue;
+        const Expr own = change_of(q.corrections.at(a), s, unchanged(q, q.corrections[a], s));
+        it->second = substitute(own, Exprs{{"t" + std::to_string(a), it->second}});
+      }
+    Expr guard;
+    const Expr change = change_of(r.corrections[k], s, others, &guard);
+    const auto without = rewrite_without(change, {s, next}, facts);
+    const Expr value = without ? *without : rewrite_without(change, {}, facts).value_or(change);
+    const Proof proof = prove_equal(change, value, facts);
+    bool known = proof.ok;
+    for (const std::string& v : free_vars(value))
+      known = known && (v == t || v == next || (facts.contains(v) && !v.ends_with("'")));
+    if (!known)
+      return Refusal{"move the reference " + s, "repair of " + r.targets.at(0),
+                     proof.ok ? "its accumulators depend on each other" : proof.method, ""};
+    out.accumulators.push_back(
+        simplify(contains_var(value, s) || contains_var(value, next)
+                     ? Expr::make(Op::Select, {guard ? guard : Expr::constant(0, Type::Bool),
+                                               Expr::var(t, var_type(value, t)), value})
+                     : value));
+    out.shown.push_back({"when " + s + " moves, " + r.target_tensors.at(k) + " becomes " +
+                             to_string(out.accumulators.back()),
+                         proof.method, true});
+  }
+  return out;
+}
+
+}  // namespace nautilus::poly

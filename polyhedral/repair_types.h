@@ -61,6 +61,10 @@ struct Repair {
   std::string lazy_source;
   Expr may_stay;
   bool lazy = false;  // chosen (transform lazy_reference)
+  // Of a lazy repair: what each accumulator becomes when lazy_source moves and the other sources
+  // that are accumulators of lazy repairs follow it. Over "t0".., "<lazy source>", its new value
+  // primed, and the other sources as they were.
+  std::vector<Expr> moved;
 };
 
 }  // namespace nautilus::poly

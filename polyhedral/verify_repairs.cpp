@@ -166,6 +166,35 @@ std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
   return std::nullopt;
 }
 
+// Accumulators after a move against their corrections, where sources that are accumulators of lazy
+// repairs were corrected for the move themselves. `env`: both values of every source.
+std::optional<std::string> moved_wrongly(const Schedule& s, const Repair& r, EvalEnv env) {
+  for (size_t k = 0; k < r.moved.size(); ++k) env.vars["t" + std::to_string(k)] = 2.0 + k;
+  std::vector<double> made;
+  for (const Expr& e : r.moved) made.push_back(evaluate(e, env));
+  for (const Repair& q : s.repairs) {
+    if (!q.lazy || q.lazy_source != r.lazy_source) continue;
+    for (size_t a = 0; a < q.target_tensors.size(); ++a) {
+      const std::string& name = q.target_tensors[a];
+      if (!has(r.source_tensors, name)) continue;
+      EvalEnv own = env;
+      for (size_t t = 0; t < q.target_tensors.size(); ++t)
+        own.vars["t" + std::to_string(t)] =
+            env.vars.contains(q.target_tensors[t]) ? env.vars.at(q.target_tensors[t]) : 1;
+      for (const std::string& other : q.source_tensors)
+        if (!own.vars.contains(other)) own.vars[other] = own.vars[other + "'"] = 1.5;
+      env.vars[name + "'"] = evaluate(q.corrections[a], own);
+    }
+  }
+  for (size_t k = 0; k < made.size(); ++k) {
+    const double want = evaluate(r.corrections[k], env);
+    if (!(std::abs(want - made[k]) <= 1e-9 * std::abs(want)))
+      return "a move of " + r.lazy_source + " makes " + std::to_string(made[k]) + " of " +
+             r.target_tensors[k] + " instead of " + std::to_string(want);
+  }
+  return std::nullopt;
+}
+
 // Of a lazy repair: everything that refers to the source may be stale together, and wherever the
 // condition lets a value stay, each accumulator would be scaled within the bound, at points of all
 // magnitudes; a value that is not a number never stays.
@@ -194,6 +223,7 @@ std::optional<std::string> stale(const Schedule& s, const Repair& r) {
       continue;
     }
     ++stayed;
+    if (auto bad = moved_wrongly(s, r, env)) return bad;
     for (size_t k = 0; k < r.corrections.size(); ++k) {
       for (size_t t = 0; t < r.corrections.size(); ++t)
         env.vars["t" + std::to_string(t)] = t == k ? 3 : normal(rng);
@@ -206,6 +236,7 @@ std::optional<std::string> stale(const Schedule& s, const Repair& r) {
     env.vars[next] = std::numeric_limits<double>::quiet_NaN();
     if (evaluate(r.may_stay, env) != 0) return r.lazy_source + " may stay when it is not a number";
   }
+  if (r.moved.size() != r.corrections.size()) return "it does not say what a move makes of it";
   if (stayed == 0 || moved == 0) return "its condition for staying never changes";
   return std::nullopt;
 }

@@ -87,11 +87,11 @@ class KernelLowering {
   static std::string reference(size_t repair, const std::string& source);
   bool is_target(size_t repair, const std::string& tensor) const;
   void enter_references(const std::vector<std::string>& entered);
-  // Applies pending corrections of a target; `exact`: also those that stale references put off.
-  void synchronize(const std::string& tensor, bool exact);
-  void correct(size_t repair, bool exact);
-  ValueId corrected(size_t repair, size_t target, bool exact);
-  bool moves(size_t repair, const std::string& source, bool exact) const;
+  void synchronize(const std::string& tensor);  // applies pending corrections of a target
+  void correct(size_t repair);
+  bool pending(size_t repair, const std::string& source) const;
+  bool begun(size_t repair) const;
+  ValueId evaluated(size_t repair, size_t target, const Expr& e);
   ValueId at_rest(const poly::Statement& reader, const std::string& source,
                   ValueId value);  // see Repair::rest
 
@@ -99,10 +99,9 @@ class KernelLowering {
   bool refers(const poly::Statement& reader, const std::string& tensor) const;
   bool is_lazy(size_t repair, const std::string& source) const;
   std::set<std::string> lazy_keys(const std::string& source) const;
-  void settle(const std::string& source);  // moves its reference if that is too far from it
-  // Brings an accumulator, and those that share its stale reference, to the sources' present
-  // values.
-  void complete(const std::string& tensor);
+  void settle(const std::string& source);    // moves its reference if that is too far from it
+  void move(const std::string& source);      // moves it, with all that follows
+  void complete(const std::string& tensor);  // an accumulator, for who reads it from outside
 
   tile::Builder& builder() { return *builder_; }
   // Runs fn with a builder on a new region.
@@ -142,6 +141,7 @@ class KernelLowering {
   std::map<ValueId, Cond> zero_filled_;     // loads: lanes outside are 0
   std::optional<Failure> failure_;
   std::set<std::string> notes_;
+  std::set<std::string> settling_;  // lazy sources whose reference is being looked after
 };
 
 }  // namespace nautilus::lower

@@ -48,34 +48,66 @@ std::set<std::string> KernelLowering::lazy_keys(const std::string& source) const
   return keys;
 }
 
+// Brings an accumulator, and those that share its stale reference, to the sources' present values.
 void KernelLowering::complete(const std::string& tensor) {
   for (size_t p = 0; p < plan_.repairs.size() && !failure_; ++p) {
     if (!is_target(p, tensor)) continue;
+    for (const std::string& s : plan_.repairs[p].repair->source_tensors) {
+      if (!is_lazy(p, s)) continue;
+      settling_.insert(s);  // it moves in any case
+      for (size_t q : plan_.lazy.at(s).repairs) correct(q);
+      move(s);
+      settling_.erase(s);
+    }
+    correct(p);
+  }
+}
+
+// The reference becomes the source's present value. Accumulators that share it become what the
+// repairs say; references to these follow.
+void KernelLowering::move(const std::string& source) {
+  const LazySource& lazy = plan_.lazy.at(source);
+  const ValueId now = env_.at(source).value;
+  if (failure_ || env_.at(reference(lazy.repairs[0], source)).value == now) return;
+  const std::string origin = builder().origin;
+  std::map<std::string, ValueId> values;
+  for (size_t p : lazy.repairs) {
     const Repair& r = *plan_.repairs[p].repair;
-    if (r.lazy && plan_.lazy.count(r.lazy_source))
-      for (size_t q : plan_.lazy.at(r.lazy_source).repairs) correct(q, true);
-    else
-      correct(p, true);
+    builder().origin = r.targets[0];
+    for (size_t k = 0; begun(p) && k < r.target_tensors.size() && !failure_; ++k)
+      if (!(r.moved.at(k) == Expr::var("t" + std::to_string(k), r.moved[k]->type)))
+        values[r.target_tensors[k]] = evaluated(p, k, r.moved[k]);
+  }
+  builder().origin = origin;
+  if (failure_) return;
+  for (size_t p : lazy.repairs) {
+    for (const std::string& s : plan_.repairs[p].repair->source_tensors)
+      if (values.count(s) && !pending(p, s)) env_.at(reference(p, s)).value = values.at(s);
+    env_.at(reference(p, source)).value = now;
+  }
+  for (const auto& [tensor, value] : values) {
+    env_.at(tensor).value = value;
+    env_.at(tensor).identity = false;
   }
 }
 
 void KernelLowering::settle(const std::string& source) {
-  if (failure_) return;
   const LazySource& lazy = plan_.lazy.at(source);
   const std::string key = reference(lazy.repairs[0], source);
-  if (!env_.count(source) || !env_.count(key)) return;
-  synchronize(source, false);  // it may be a target itself
-  if (failure_) return;
+  if (failure_ || !env_.count(source) || !env_.count(key)) return;
+  const auto settled = [&] {
+    const Entry& reference = env_.at(key);
+    const ValueId now = env_.at(source).value;
+    return reference.value == now || reference.tested == now;
+  };
+  if (settled() || !settling_.insert(source).second) return;
+  synchronize(source);                       // it may be a target itself
+  for (size_t p : lazy.repairs) correct(p);  // so that only this source moves
+  settling_.erase(source);
+  if (failure_ || settled()) return;
   const ValueId now = env_.at(source).value;
-  if (env_.at(key).value == now || env_.at(key).tested == now) return;
-  const std::set<std::string> keys = lazy_keys(source);
-  const bool begun = std::any_of(keys.begin(), keys.end(), [&](const std::string& k) {
-    return k[0] != '#' && env_.count(k) && !env_.at(k).identity;
-  });
-  if (!begun) {  // no term refers to it yet
-    for (size_t p : lazy.repairs) env_.at(reference(p, source)).value = now;
-    return;
-  }
+  if (std::none_of(lazy.repairs.begin(), lazy.repairs.end(), [&](size_t p) { return begun(p); }))
+    return move(source);  // no term refers to it yet
   const std::string origin = builder().origin;
   builder().origin = a_.writer.at(source)->name;
   const Shape shape = env_.at(source).shape;
@@ -91,15 +123,13 @@ void KernelLowering::settle(const std::string& source) {
   branch.operands = {moved};
   const Env before = env_;
   std::vector<Env> after;
-  branch.regions.push_back(in_region([&](tile::Region&) {
-    for (size_t p : lazy.repairs) correct(p, true);
-  }));
+  branch.regions.push_back(in_region([&](tile::Region&) { move(source); }));
   after.push_back(env_);
   env_ = before;
   branch.regions.push_back(in_region([](tile::Region&) {}));
   after.push_back(env_);
   if (failure_) return;
-  merge_branches(std::move(branch), keys, after);
+  merge_branches(std::move(branch), lazy_keys(source), after);
   for (size_t p : lazy.repairs) env_.at(reference(p, source)).tested = now;
   builder().origin = origin;
 }

@@ -63,63 +63,70 @@ void KernelLowering::enter_references(const std::vector<std::string>& entered) {
   }
 }
 
-void KernelLowering::synchronize(const std::string& tensor, bool exact) {
-  for (size_t p = 0; p < plan_.repairs.size() && !failure_; ++p)
-    if (is_target(p, tensor)) correct(p, exact);
+void KernelLowering::synchronize(const std::string& tensor) {
+  for (size_t p = 0; p < plan_.repairs.size() && !failure_; ++p) {
+    if (!is_target(p, tensor)) continue;
+    for (const std::string& s : plan_.repairs[p].repair->source_tensors)
+      if (is_lazy(p, s)) settle(s);
+    correct(p);
+  }
 }
 
-// The source's value is another than the one that the repair's accumulators are consistent with,
-// and they shall follow.
-bool KernelLowering::moves(size_t p, const std::string& source, bool exact) const {
-  return (exact || !is_lazy(p, source)) && env_.count(source) &&
-         env_.at(source).value != env_.at(reference(p, source)).value;
+// The source's value is another than the one that the repair's accumulators are consistent with.
+bool KernelLowering::pending(size_t p, const std::string& source) const {
+  return env_.count(source) && env_.at(source).value != env_.at(reference(p, source)).value;
 }
 
 // t_k <- corrections[k](t, references, present sources); nothing while the references are the
-// present values.
-void KernelLowering::correct(size_t p, bool exact) {
+// present values. References that may be stale are left as they are.
+void KernelLowering::correct(size_t p) {
   const Repair& r = *plan_.repairs[p].repair;
-  if (r.target_tensors.empty() || !env_.count(r.target_tensors[0])) return;
-  const auto any_moves = [&] {
-    return std::any_of(r.source_tensors.begin(), r.source_tensors.end(),
-                       [&](const std::string& s) { return moves(p, s, exact); });
-  };
-  if (!exact)
+  if (failure_ || r.target_tensors.empty() || !env_.count(r.target_tensors[0])) return;
+  std::set<std::string> unmoved;
+  const auto find_moves = [&] {
+    unmoved.clear();
     for (const std::string& s : r.source_tensors)
-      if (is_lazy(p, s)) settle(s);
-  if (!any_moves()) return;
+      if (is_lazy(p, s) || !pending(p, s)) unmoved.insert(s);
+    return unmoved.size() < r.source_tensors.size();
+  };
+  if (!find_moves()) return;
   // A source that is itself a target is brought up to date first: its value is what this target
   // will refer to.
   for (const std::string& s : r.source_tensors)
-    if (!is_target(p, s)) synchronize(s, exact);
-  if (failure_ || !any_moves()) return;
+    if (!is_target(p, s)) synchronize(s);
+  if (failure_ || !find_moves()) return;
   const std::string origin = builder().origin;
   builder().origin = r.targets[0];
-  // Before the first term there is nothing to correct.
-  const bool begun = std::any_of(r.target_tensors.begin(), r.target_tensors.end(),
-                                 [&](const std::string& t) { return !env_.at(t).identity; });
   std::vector<ValueId> values;
-  for (size_t k = 0; begun && k < r.target_tensors.size() && !failure_; ++k)
-    values.push_back(corrected(p, k, exact));
+  for (size_t k = 0; begun(p) && k < r.target_tensors.size() && !failure_; ++k)
+    values.push_back(evaluated(p, k, without_moves(r.corrections[k], unmoved)));
+  builder().origin = origin;
   if (failure_) return;
   for (size_t k = 0; k < values.size(); ++k) {
     env_.at(r.target_tensors[k]).value = values[k];
     env_.at(r.target_tensors[k]).identity = false;
   }
   for (const std::string& s : r.source_tensors)
-    if (moves(p, s, exact)) env_.at(reference(p, s)).value = env_.at(s).value;
-  builder().origin = origin;
+    if (!unmoved.count(s)) env_.at(reference(p, s)).value = env_.at(s).value;
 }
 
-// The value of target k after its correction. Sources that do not move are left out of it.
-tile::ValueId KernelLowering::corrected(size_t p, size_t k, bool exact) {
+// Some accumulator has a term; before that there is nothing to correct.
+bool KernelLowering::begun(size_t p) const {
+  const auto& targets = plan_.repairs[p].repair->target_tensors;
+  return std::any_of(targets.begin(), targets.end(),
+                     [&](const std::string& t) { return !env_.at(t).identity; });
+}
+
+// An expression over accumulators, sources as they are referred to and (primed) present sources, at
+// the elements of target k.
+tile::ValueId KernelLowering::evaluated(size_t p, size_t k, const Expr& e) {
   const RepairPlan& plan = plan_.repairs[p];
   const Repair& r = *plan.repair;
   const Entry& target = env_.at(r.target_tensors[k]);
   std::map<std::string, ValueId> vars;
   for (size_t j = 0; j < r.target_tensors.size(); ++j)
-    vars["t" + std::to_string(j)] =
-        as_shape(env_.at(r.target_tensors[j]), target.shape, r.target_tensors[j]);
+    if (const std::string t = "t" + std::to_string(j); contains_var(e, t))
+      vars[t] = as_shape(env_.at(r.target_tensors[j]), target.shape, r.target_tensors[j]);
   const auto index = target.shape.index();
   std::map<std::string, IndexExpr> elements;
   std::map<std::string, int64_t> axes;
@@ -127,24 +134,20 @@ tile::ValueId KernelLowering::corrected(size_t p, size_t k, bool exact) {
     elements["e" + std::to_string(d)] = index[d];
     if (!target.shape.axis[d].empty()) axes[target.shape.axis[d]] = target.shape.extent[d];
   }
-  std::set<std::string> unmoved;
   for (size_t s = 0; s < r.source_tensors.size(); ++s) {
-    const std::string& name = r.source_tensors[s];
+    const std::string &name = r.source_tensors[s], next = name + "'";
     std::vector<IndexExpr> at;
-    for (const IndexExpr& e : plan.source_index[s]) at.push_back(e.substitute(elements));
+    for (const IndexExpr& x : plan.source_index[s]) at.push_back(x.substitute(elements));
     auto shape = shape_of(at, axes, env_.at(name).shape.elem);
     if (!shape) {
       fail("repair of " + r.targets[0],
            "the element of source " + name + " is not one index or one axis a dimension");
       return -1;
     }
-    vars[name] = as_shape(env_.at(reference(p, name)), *shape, name);
-    if (moves(p, name, exact))
-      vars[name + "'"] = as_shape(env_.at(name), *shape, name);
-    else
-      unmoved.insert(name);
+    if (contains_var(e, name)) vars[name] = as_shape(env_.at(reference(p, name)), *shape, name);
+    if (contains_var(e, next)) vars[next] = as_shape(env_.at(name), *shape, name);
   }
-  return cast(lower_with(without_moves(r.corrections[k], unmoved), vars), target.shape.elem);
+  return cast(lower_with(e, vars), target.shape.elem);
 }
 
 // What a target or via statement reads of a source: a finite number in place of the identity.

@@ -156,7 +156,7 @@ void KernelLowering::reduction(At& at) {
         "band");
   }
   // Corrections first: they refer to the sources as they are when the term is evaluated.
-  synchronize(t, false);
+  synchronize(t);
   ValueId term = reduced_term(at, reduced, type);
   if (failure_) return;
   const Cond after = at.mask.any.size() == 1
@@ -337,7 +337,7 @@ tile::ValueId KernelLowering::read(At& at, int k) {
   if (env_.count(t)) {
     const bool inside = refers(*at.info->statement, t);
     if (inside)
-      synchronize(t, false);
+      synchronize(t);
     else
       complete(t);
     const auto lazy = inside ? plan_.lazy.find(t) : plan_.lazy.end();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "polyhedral/repair.h"
 #include "polyhedral/transforms/edit.h"
 
 namespace nautilus::poly {
@@ -37,18 +38,29 @@ Expected<Schedule> lazy_reference(const Schedule& s, NodeId band, bool on) {
   const std::string where = edit::describe(s, *find(s, band));
   Schedule out = s;
   std::string why = "no repair is at this band";
-  bool any = false;
-  for (Repair& r : out.repairs) {
+  const std::string suggest = "rolling_update makes repairs; explain shows their bounds";
+  std::map<std::string, std::vector<Repair>> by_source;
+  for (const Repair& r : s.repairs) {
     if (r.band != band) continue;
-    const auto bad = not_lazy(s, r);
-    if (bad) why = "repair of " + r.targets[0] + ": " + *bad;
-    if (bad) continue;
-    any = true;
-    r.lazy = on;
+    if (const auto bad = not_lazy(s, r))
+      why = "repair of " + r.targets[0] + ": " + *bad;
+    else
+      by_source[r.lazy_source].push_back(r);
   }
-  if (!any)
-    return edit::refused(what, where, why,
-                         "rolling_update makes repairs; explain shows their bounds");
+  if (by_source.empty()) return edit::refused(what, where, why, suggest);
+  for (Repair& r : out.repairs) {
+    if (r.band != band || !by_source.contains(r.lazy_source)) continue;
+    if (r.lazy == on) continue;
+    const auto moved = moved_accumulators(*s.program, r, by_source.at(r.lazy_source));
+    if (!moved) return edit::refused(what, where, moved.error().why, suggest);
+    r.lazy = on;
+    r.moved = on ? moved->accumulators : std::vector<Expr>{};
+    for (const Obligation& o : moved->shown)
+      if (on)
+        r.obligations.push_back(o);
+      else
+        std::erase_if(r.obligations, [&](const Obligation& x) { return x.claim == o.claim; });
+  }
   return out;
 }
 

@@ -102,7 +102,7 @@ inline Rolled rolled_attention(const std::string& mask, const Sizes& sizes, int6
 }
 inline Rolled rolled_logsumexp(const std::string& mask, const Sizes& sizes, int64_t rows,
                                int64_t columns) {
-  return finish(roll(logsumexp(mask), 0, 0, 2, rows, columns), sizes, {"m", "E"});
+  return finish(roll(logsumexp(mask), 0, 0, 2, rows, columns), sizes, {"E"});
 }
 
 inline bool agree(double want, double have, double tolerance) {
