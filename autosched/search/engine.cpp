@@ -1,5 +1,7 @@
 #include "autosched/search/engine.h"
 
+#include "autosched/search/lazy.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -193,6 +195,12 @@ void Engine::evaluate(int node, const SearchState& state) {
     // The best of each kernel together; then every other choice of one kernel beside the best of
     // the others.
     record_plan(node, best, *ops, evaluator);
+    // Only for what leads so far: it takes another lowering.
+    if (!best_.empty() && best_.begin()->second == node) {
+      std::vector<KernelChoice> copies;
+      for (const KernelChoice* c : best) copies.push_back(*c);
+      try_lazy(node, state, std::move(copies), evaluator);
+    }
     for (size_t k = 0; k < choices.size(); ++k)
       for (const KernelChoice& c : choices[k]) {
         if (&c == best[k]) continue;
@@ -206,6 +214,35 @@ void Engine::evaluate(int node, const SearchState& state) {
   } catch (const std::range_error& e) {
     fail(NodeState::Failed, e.what());
   }
+}
+
+void Engine::try_lazy(int node, const SearchState& state, std::vector<KernelChoice> best,
+                      Evaluator& evaluator) {
+  const auto lazy = with_lazy_references(state.schedule);
+  if (!lazy || stop()) return;
+  Knobs knobs;
+  for (const KernelChoice& c : best) knobs.insert(c.knobs.begin(), c.knobs.end());
+  Expected<StructureOps> ops = ops_.structure_ops(lazy->schedule);
+  Expected<StructureModel> model = structure_model(lazy->schedule, state.program->facts);
+  if (!ops || !model) return;  // the plan stands as it is
+  if (ops->entries.empty()) *ops = direct_ops(*model);
+  const StructureModel at = with_knobs(*model, state.program->axes, knobs);
+  double before = 0, after = 0;
+  std::vector<const KernelChoice*> with;
+  for (size_t k = 0; k < best.size(); ++k) {
+    KernelChoice& c = best[k];
+    before += c.seconds;
+    c.profile = evaluator.kernel(at, static_cast<int>(k), *ops, c.profile.stages);
+    ResourceProfile alone = c.profile;
+    const Cost now = cost(alone, options_.machine);
+    c.seconds = now.seconds;
+    c.fits = now.fits;
+    after += c.seconds;
+    with.push_back(&c);
+  }
+  if (!(after < before)) return;
+  best[0].knobs[kLazyKnob] = 1;
+  record_plan(node, with, *ops, evaluator);
 }
 
 void Engine::record_plan(int parent, const std::vector<const KernelChoice*>& choice,

@@ -68,6 +68,9 @@ class Engine {
   void evaluate(int node, const SearchState& state);
   void record_plan(int parent, const std::vector<const KernelChoice*>& choice,
                    const StructureOps& ops, Evaluator& evaluator);
+  // The structure's best plan with stale references, where that is cheaper.
+  void try_lazy(int node, const SearchState& state, std::vector<KernelChoice> best,
+                Evaluator& evaluator);
   Evaluator& evaluator_for(const SearchState& state);
   double threshold() const;  // bounds at or above it are cut
   void finish();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "autosched/search/lazy.h"
 #include "autosched/search/state.h"
 
 namespace nautilus::sched {
@@ -80,6 +81,12 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
       plan.schedule = *std::move(next);
       plan.script.push_back({step.name, params.dump()});
     }
+  }
+  if (auto lazy = plan.knobs.find(kLazyKnob); lazy != plan.knobs.end() && lazy->second != 0) {
+    auto stale = with_lazy_references(plan.schedule);
+    if (!stale) return refuse("none of its repairs may keep stale references");
+    plan.schedule = std::move(stale->schedule);
+    plan.script.insert(plan.script.end(), stale->steps.begin(), stale->steps.end());
   }
   return plan;
 }
