@@ -72,5 +72,23 @@ TEST(CpuLazy, CorrectionsHappenInPlace) {
   EXPECT_EQ(arrays, 1u) << *text;
 }
 
+// Values hidden by the mask are absent from the rows that do not see them, compiled too.
+TEST(CpuAbsent, StrictNumericsMaskTheTerms) {
+  const auto r = rolled_attention("j <= i", {{"H", 1}, {"N", 21}, {"M", 21}, {"D", 5}}, 8, 8);
+  poly::Buffers in = testing_lower::random_inputs(*r.original, 5);
+  for (size_t d = 0; d < 5; ++d) in.at("V")[9 * 5 + d] = std::nan("");
+  auto want = poly::interpret(*r.original, sizes_of(*r.original), in);
+  ASSERT_TRUE(want);
+  auto m = lower::lower(r.schedule, {true, tile::Numerics::Strict});
+  ASSERT_TRUE(m) << m.error().text();
+  tile::RewriteOptions strict;
+  strict.numerics = tile::Numerics::Strict;
+  const tile::Module w = tile::rewrite(*m, strict);
+  Ready ready(w, in, tile::Numerics::Strict);
+  ready.run();
+  expect_close(*want, ready.outputs(), 1e-4, tile::print(w));
+  for (size_t i = 0; i < 21; ++i) EXPECT_EQ(std::isnan(want->at("O")[i * 5]), i >= 9) << i;
+}
+
 }  // namespace
 }  // namespace nautilus::cpu
