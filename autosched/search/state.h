@@ -26,6 +26,8 @@ struct ProgramContext {
 };
 using ProgramContextPtr = std::shared_ptr<const ProgramContext>;
 Expected<ProgramContextPtr> program_context(poly::ProgramPtr p, unsigned long quota);
+Expected<ProgramContextPtr> program_context(std::shared_ptr<const ProgramFacts> facts,
+                                            unsigned long quota);
 
 struct SearchState {
   poly::Schedule schedule;  // first: holds the context

@@ -125,7 +125,8 @@ int explain(const Input& in, const SearchFlags& f, const ExplainFlags& flags) {
             << story->traffic_unfused.kernels << " kernels, " << human_bytes(story->bytes_unfused)
             << "\n\nThe search: " << r.plans_costed << " plans costed, " << r.structures_verified
             << " structures verified, " << human_time(r.seconds)
-            << ", stopped: " << sched::stop_reason_name(r.stop_reason) << "\n";
+            << ", stopped: " << sched::stop_reason_name(r.stop_reason) << "\n"
+            << (r.note.empty() ? "" : "  (" + r.note + ")\n");
   std::string last;
   for (size_t i = 0; i < story->steps.size(); ++i) {
     print_step(story->steps[i], i + 1, last);

@@ -55,6 +55,7 @@ Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const Ru
   auto plan = sched::plan_of(found->program, found->result, best);
   if (!plan) return plan.error();
   about["plan"] = "best of " + std::to_string(found->result.plans_costed) + " plans";
+  if (!found->result.note.empty()) about["note"] = found->result.note;
   about["predicted_seconds"] = found->result.nodes[best].seconds;
   about["limiter"] = found->result.nodes[best].limiter;
   about["knobs"] = found->result.nodes[best].knobs;
@@ -154,6 +155,8 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   std::cout << " on this CPU (" << about.value("plan", "") << ")\n";
   for (const std::string& n : loaded->notes) std::cout << "  (" << n << ")\n";
   for (const std::string& n : notes) std::cout << "  note: " << n << "\n";
+  if (about.contains("note"))
+    std::cout << "  (" << about["note"].get<std::string>() << "; more --seconds)\n";
   print_result("discovered schedule", *result);
   if (original) {
     print_result("unfused, untiled schedule", *original);

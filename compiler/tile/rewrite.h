@@ -42,7 +42,7 @@ struct RewriteReport {
   std::vector<std::string>
       applied;  // rule names with their tag, in order of first use in what was extracted
   double cost_before = 0, cost_after = 0;
-  std::string stop_reason;  // "saturated" | "node limit" | "iteration limit"
+  std::string stop_reason;  // "saturated" | "node limit" | "iteration limit" | "time limit"
 };
 // Loop-invariant motion, exp -> exp2 with the scale folded in, division deferred out of loops and
 // cancelled across iterations, common subexpressions, strength reduction, dot recognition.
