@@ -355,7 +355,33 @@ class Deriver {
 
 }  // namespace
 
-Expected<RepairResult> derive_repair(const RepairRequest& r) { return Deriver(r).run(); }
+namespace {
+
+// All that a derivation depends on, but for the band, which it only passes on.
+std::string key_of(const RepairRequest& r) {
+  std::string key = "derive_repair " + std::to_string(content_hash(*r.program)) + " " +
+                    std::to_string(static_cast<int>(r.policy)) + " " + r.target;
+  for (const auto* names : {&r.sources, &r.via, &r.others}) {
+    key += " |";
+    for (const std::string& n : *names) key += " " + n;
+  }
+  return key;
+}
+
+}  // namespace
+
+Expected<RepairResult> derive_repair(const RepairRequest& r) {
+  Context& context = *r.program->context;
+  const std::string key = key_of(r);
+  if (const auto known = context.known<RepairResult>(key)) {
+    RepairResult out = *known;
+    out.repair.band = r.band;
+    return out;
+  }
+  Expected<RepairResult> made = Deriver(r).run();
+  if (made) context.keep(key, *made);
+  return made;
+}
 
 Expected<Expr> inlined_term(const RepairRequest& r) {
   const Statement* t = r.program->statement(r.target);

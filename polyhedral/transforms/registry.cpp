@@ -154,7 +154,7 @@ Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view nam
   if (auto bad = bad_params(*t, params)) return edit::malformed(std::move(*bad));
   try {
     Outcome out = t->apply(s, deps, params);
-    if (out.schedule) record(*out.schedule, t->name, params);
+    if (out.schedule) record(*out.schedule, t->name, out.chosen ? *out.chosen : params);
     return out;
   } catch (const isl::exception& e) {
     Outcome out;
@@ -173,14 +173,6 @@ Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name,
   const TransformInfo* t = transform(name);
   if (!t) return no_such(name);
   if (auto bad = bad_params(*t, params)) return *bad;
-  if (!t->edit) {
-    Expected<DependenceSet> deps = dependences(*s.program);
-    if (!deps) return deps.error();
-    Outcome out = apply(s, *deps, name, params);
-    if (out.schedule) return *out.schedule;
-    return out.refusal ? *out.refusal
-                       : edit::refused(t->name, "", out.verdict.why, out.verdict.suggest);
-  }
   try {
     Expected<Schedule> out = t->edit(s, params);
     if (out) record(*out, t->name, params);
