@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
+#include <utility>
 
 #include "polyhedral/context_detail.h"
 
@@ -25,7 +27,7 @@ Context::~Context() {
 }
 
 QuotaGuard::QuotaGuard(isl::ctx ctx, unsigned long max_operations)
-    : ctx_(ctx), previous_(isl_ctx_get_max_operations(ctx.get())) {
+    : ctx_(ctx), previous_(isl_ctx_get_max_operations(ctx.get())), limit_(max_operations) {
   const unsigned long limit =
       previous_ == 0 ? max_operations
                      : std::min(previous_, max_operations == 0 ? previous_ : max_operations);
@@ -53,6 +55,31 @@ bool QuotaGuard::exhausted() const {
   isl_ctx_reset_error(ctx.get());
   return quota;
 }
+
+Refusal QuotaGuard::refusal(const std::string& message) const {
+  const std::string what = Doing::noted();
+  Refusal r;
+  r.asked = what.empty() ? "isl computation" : what;
+  r.why = exhausted() ? "ran out of isl operations (" + std::to_string(limit_) + ")" : message;
+  if (!what.empty()) r.why += " in: " + what;
+  return r;
+}
+
+namespace {
+
+thread_local std::string note;
+
+}  // namespace
+
+Doing::Doing(std::function<std::string()> what)
+    : what_(std::move(what)), exceptions_(std::uncaught_exceptions()) {}
+
+Doing::~Doing() {
+  if (std::uncaught_exceptions() > exceptions_)
+    note = note.empty() ? what_() : what_() + ": " + note;
+}
+
+std::string Doing::noted() { return std::exchange(note, {}); }
 
 namespace {
 

@@ -59,18 +59,35 @@ class QuotaGuard {
   QuotaGuard(const QuotaGuard&) = delete;
   QuotaGuard& operator=(const QuotaGuard&) = delete;
   bool exhausted() const;
+  // For a computation under this guard that failed with this message.
+  Refusal refusal(const std::string& message) const;
 
  private:
   isl::ctx ctx_;
-  unsigned long previous_;
+  unsigned long previous_, limit_;
 };
 // Both constructor and destructor of QuotaGuard restart isl's operation counter and clear its last
 // error, so a failure under one quota never poisons what follows. An inner limit never exceeds the
 // outer one.
 inline constexpr unsigned long kDefaultQuota = 20'000'000;
 
+// Names what is being computed while alive: if an exception passes, it is noted, and the refusal of
+// the quota that catches it says so (outermost first). `what` is only called then.
+class Doing {
+ public:
+  explicit Doing(std::function<std::string()> what);
+  ~Doing();
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+  static std::string noted();  // by this thread since the last call; forgets it
+
+ private:
+  std::function<std::string()> what_;
+  int exceptions_;
+};
+
 // Runs fn under a quota; isl failures come back as a Refusal whose why says "ran out of isl
-// operations (N)" or isl's own message.
+// operations (N)" or isl's own message, and in what (see Doing).
 template <class Fn>
 auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn) -> Expected<decltype(fn())>;
 
@@ -178,19 +195,13 @@ isl::schedule substitute_params(const isl::schedule& s, const Sizes& sizes);
 template <class Fn>
 auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn) -> Expected<decltype(fn())> {
   QuotaGuard guard(ctx, max_operations);
+  (void)Doing::noted();
   try {
     return fn();
   } catch (const isl::exception& e) {
-    Refusal r;
-    r.asked = "isl computation";
-    r.why = guard.exhausted() ? "ran out of isl operations (" + std::to_string(max_operations) + ")"
-                              : std::string(e.what());
-    return r;
+    return guard.refusal(e.what());
   } catch (const std::range_error& e) {
-    Refusal r;
-    r.asked = "isl computation";
-    r.why = e.what();
-    return r;
+    return guard.refusal(e.what());
   }
 }
 

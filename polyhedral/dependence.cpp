@@ -66,6 +66,8 @@ class Analysis {
 
   void of_read(const Statement& s, int k) {
     const Access& read = s.reads[static_cast<size_t>(k)];
+    const Doing doing(
+        [&] { return "read $" + std::to_string(k) + " of " + read.tensor + " by " + s.name; });
     const auto at = writers_.find(read.tensor);
     if (at == writers_.end() || at->second.empty()) return;
     const isl::map access = restricted(p_, s, read);
@@ -108,6 +110,7 @@ class Analysis {
 
   // Output dependences, and the free pairs inside one reduction.
   void between_writes(const std::string& tensor) {
+    const Doing doing([&] { return "writes of " + tensor; });
     const std::vector<Writer>& all = writers_[tensor];
     for (const Writer& a : all)
       for (const Writer& b : all) {

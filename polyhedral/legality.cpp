@@ -52,9 +52,12 @@ template <class Wanted>
 Findings find_all(const Schedule& s, const DependenceSet& deps, Wanted&& wanted) {
   Findings out;
   TreeWalk walk(s);
-  for (const Dependence& d : deps.all)
+  for (const Dependence& d : deps.all) {
+    const Doing doing(
+        [&] { return "order of " + d.source + " and " + d.sink + " on " + d.tensor; });
     if (wanted(d) && walk.walk(d, out.violations))
       out.relaxations.push_back(relaxation(*s.program, d));
+  }
   return out;
 }
 

@@ -60,13 +60,13 @@ Verdict check(const Schedule& s, const DependenceSet& deps, unsigned long quota 
 Verdict check_change(const Schedule& before, const Schedule& after, const DependenceSet& deps,
                      unsigned long quota = kDefaultQuota);
 
-// The independent verifier: whole-map lexicographic comparison on the flattened schedule against
-// freshly computed dependences of the program, structural conditions of each repair (no consumer of
-// a via value outside its targets, source before target inside a tile, register or carried
-// accumulators, conditions on data), and the algebra of each repair by randomized evaluation. The
-// order is compared by code of its own. The algebra is tested by the function that also ends a
-// derivation (refute_repair: terms read off the program anew, without the derivation's proofs), at
-// points of another seed; points can refute an algebra but do not prove it.
+// The independent verifier. That the schedule's program computes what its original program does
+// (verify_program.h); whole-map lexicographic comparison of the flattened schedule against freshly
+// computed dependences; structural conditions of each repair (no consumer of a via value outside
+// its targets, source before target inside a tile, accumulators in step); and the values of rolling
+// updates, by running the loops of their bands on sampled data (verify_rolling.h). Order, values
+// and data are code of its own: nothing is shared with the derivation of repairs or with the
+// transforms. Samples can refute but do not prove; the proofs are the derivation's.
 struct Verification {
   bool ok = false;
   Verdict verdict;

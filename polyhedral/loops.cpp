@@ -127,14 +127,17 @@ Expected<LoopPtr> generate_loops(const Schedule& s, const LoopOptions& options) 
     const isl::set context = substitute_params(s.program->param_context, sizes);
     auto root = std::make_shared<Loop>();
     for (const KernelTree& k : *kernels) {
+      const Doing doing([&] { return "kernel " + std::to_string(root->children.size()); });
       auto l = kernel_loops(k, context, options);
       if (!l) return l.error();
       root->children.push_back(*l);
     }
     return LoopPtr(root);
   });
-  if (!made) return made.error();
-  return *made;
+  if (made) return *made;
+  Refusal r = made.error();
+  r.asked = "loops of " + s.program->name;
+  return r;
 }
 
 std::string to_text(const LoopPtr& l) {

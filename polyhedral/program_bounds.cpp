@@ -45,6 +45,7 @@ class Bounds {
 
   // Every extent is defined and not negative for all admissible sizes.
   void tensor(const Tensor& t) {
+    const Doing doing([&] { return "extents of " + t.name; });
     for (size_t k = 0; k < t.rank(); ++k) {
       const isl::set values = t.extents[k].as_set();
       const isl::set missing = p_.param_context.subtract(values.params());
@@ -65,6 +66,7 @@ class Bounds {
   }
 
   void statement(const Statement& s) {
+    const Doing doing([&] { return "bounds of " + s.name; });
     const isl::set domain = s.domain.intersect_params(p_.param_context);
     if (!is_bounded(domain))
       return void(problem(s.name, "the domain of " + s.name + " is unbounded"));

@@ -18,9 +18,10 @@ void conjuncts(const Expr& e, std::vector<Expr>& out) {
 class Seen {
  public:
   // instance: { reader[..] -> writer[..] }
-  Seen(const Statement& writer, const Statement& reader, isl::map instance)
+  Seen(const Statement& writer, const Statement& reader, isl::set domain, isl::map instance)
       : writer_(writer),
         reader_(reader),
+        domain_(std::move(domain)),
         instance_(std::move(instance)),
         reads_(writer.reads.size()) {}
 
@@ -55,6 +56,7 @@ class Seen {
 
  private:
   const Statement &writer_, &reader_;
+  const isl::set domain_;  // of the reader, within the facts
   const isl::map instance_;
   std::vector<std::optional<int>> reads_;  // found so far
 
@@ -64,7 +66,7 @@ class Seen {
     for (size_t g = 0; g < a.gathers.size(); ++g)
       if (mine.gathers[g].dim != a.gathers[g].dim || mine.gathers[g].read != a.gathers[g].read)
         return false;
-    return mine.map.intersect_domain(reader_.domain).is_equal(map.intersect_domain(reader_.domain));
+    return mine.map.intersect_domain(domain_).is_equal(map.intersect_domain(domain_));
   }
 
   std::optional<int> read(size_t k) {
@@ -83,9 +85,10 @@ class Seen {
   }
 
   std::optional<int> index(size_t k) const {
-    const isl::map value = instance_.apply_range(writer_.indices.at(k).as_map());
+    const isl::map value =
+        instance_.apply_range(writer_.indices.at(k).as_map()).intersect_domain(domain_);
     for (size_t m = 0; m < reader_.indices.size(); ++m)
-      if (reader_.indices[m].as_map().intersect_domain(reader_.domain).is_equal(value))
+      if (reader_.indices[m].as_map().intersect_domain(domain_).is_equal(value))
         return static_cast<int>(m);
     return std::nullopt;
   }
@@ -99,9 +102,10 @@ std::optional<Expr> missing_condition(const Program& p, const Statement& writer,
   conjuncts(writer.guard, needed);
   if (needed.empty()) return std::nullopt;
   if (!access.gathers.empty()) return needed[0];  // which instance wrote it is data
+  const isl::set domain = reader.domain.intersect_params(p.param_context);
   const isl::map instance = access.map.apply_range(restricted(p, writer, writer.write).reverse())
-                                .intersect_domain(reader.domain.intersect_params(p.param_context));
-  Seen seen(writer, reader, instance);
+                                .intersect_domain(domain);
+  Seen seen(writer, reader, domain, instance);
   if (reader.guard) conjuncts(seen.normal(reader.guard), have);
   for (const Expr& c : needed) {
     const auto here = seen.from_reader(c);

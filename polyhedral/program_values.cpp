@@ -59,6 +59,7 @@ class Values {
   }
 
   void tensor(const Tensor& t) {
+    const Doing doing([&] { return "writes of " + t.name; });
     const auto& from = writers_[t.name];
     for (const Statement* s : from)
       if (s->reduction && from.size() > 1)
@@ -106,14 +107,14 @@ class Values {
     if (t.kind == TensorKind::Input) return;
     const auto& from = writers_[r.tensor];
     const std::string which = "read $" + std::to_string(k) + " of " + r.tensor;
+    const Doing doing([&] { return which + " by " + s.name; });
     if (from.empty()) return problem(s.name, which + ": " + r.tensor + " is never written");
     for (const Statement* w : from)
       if (auto lacks = w->reduction ? std::nullopt : missing_condition(p_, *w, s, r)) {
         const std::string condition = condition_text(*w, *lacks);
         return problem(s.name,
                        which + ": " + w->name + " writes it only where " + condition + ", but " +
-                           s.name +
-                           (s.guard ? " runs under another condition" : " has no guard"),
+                           s.name + (s.guard ? " runs under another condition" : " has no guard"),
                        "guard " + s.name + " with " + condition + " of the instance it reads from");
       }
     if (from[0]->reduction) return final_value(s, r, which, *from[0]);

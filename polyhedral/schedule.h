@@ -99,7 +99,7 @@ struct TransformStep {
 struct Schedule {
   ProgramPtr program;  // first: holds the context
   ProgramPtr origin;
-  NodePtr root;        // over the whole domain of program
+  NodePtr root;  // over the whole domain of program
   NodeId next_id = 1;
   std::map<std::string, Scope> scopes;  // Temps only; absent means Global
   std::vector<Repair> repairs;          // accepted algebraic repairs (rolling updates)

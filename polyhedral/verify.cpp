@@ -47,6 +47,7 @@ class Verifier {
                              " ordered pairs of accesses keep their order" +
                              (paid_.empty() ? "" : ", or are paid for by a repair"));
     for (size_t k = 0; k < s_.repairs.size() && out_.ok; ++k) {
+      const Doing doing([&] { return "repair of " + first(s_.repairs[k]); });
       if (auto problem = repair_problem(s_, s_.repairs[k], out_.checked))
         fail("repair of " + first(s_.repairs[k]) + ": " + *problem);
     }
@@ -91,6 +92,7 @@ class Verifier {
     for (const Repair& r : s_.repairs) by_band[r.band].push_back(&r);
     for (const auto& [band, repairs] : by_band) {
       if (!out_.ok) return;
+      const Doing doing([&] { return "values of the repair of " + first(*repairs[0]); });
       if (auto doubt = rolling_doubt(s_, repairs))
         return fail(*doubt, "repair of " + first(*repairs[0]) + ": ");
       out_.checked.push_back("rolling updates at band " + std::to_string(band) +
@@ -107,6 +109,7 @@ class Verifier {
 
   // Every instance of every statement runs exactly once, at a time of its own in its leaf.
   void complete() {
+    const Doing doing([] { return std::string("instances of the tree"); });
     std::map<std::string, isl::set> seen;
     for (const Timed& t : times_) {
       const isl::set& domain = t.instances;
@@ -134,6 +137,8 @@ class Verifier {
   // What must not happen to one pair of accesses, between all leaves of both.
   void order(const Pair& d) {
     ++pairs_;
+    const Doing doing(
+        [&] { return "order of " + d.source + " and " + d.sink + " on " + d.tensor; });
     for (const Timed& a : times_)
       for (const Timed& b : times_)
         if (a.stmt == d.source && b.stmt == d.sink && out_.ok) order(d, a, b);
@@ -260,6 +265,7 @@ Verification verify(const Schedule& s, unsigned long quota) {
   Verification unknown;
   unknown.verdict.kind = VerdictKind::Unknown;
   unknown.verdict.why = out.error().why;
+  unknown.verdict.suggest = "raise the quota, or bind the sizes";
   return unknown;
 }
 

@@ -176,6 +176,8 @@ std::vector<Pair> all_pairs(const Program& p) {
                  const Access& y) {
     auto ta = times.find(a.name), tb = times.find(b.name);
     if (x.tensor != y.tensor || ta == times.end() || tb == times.end()) return;
+    const Doing doing(
+        [&] { return "accesses of " + a.name + " and " + b.name + " to " + x.tensor; });
     isl::map pairs = touches(p, a, x).apply_range(touches(p, b, y).reverse());
     pairs = pairs.intersect(ta->second.apply_range(lex.before()).apply_range(tb->second.reverse()))
                 .coalesce();

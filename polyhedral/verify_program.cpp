@@ -98,6 +98,7 @@ class Comparison {
     if (auto bad = overwritten_order()) return Doubt{*bad};
     find_changes();
     for (Change& c : changes_) {
+      const Doing doing([&] { return "what " + c.tensor + " is made of"; });
       choose_leaves(c);
       if (auto bad = structure(c)) return Doubt{*bad};
     }
@@ -249,6 +250,7 @@ class Comparison {
                                                        [](auto& s) { return s.second <= 8; });
       Bound bound{*std::move(o), *std::move(n), sizes, small};
       for (const Change& c : changes_) {
+        const Doing doing([&] { return "values of " + c.tensor; });
         try {
           if (auto bad = differs(c, bound, compared[c.tensor])) return bad;
         } catch (const Undecided& u) {
@@ -440,7 +442,7 @@ Answer compare(const Program& origin, const Program& now) {
 
 std::optional<Doubt> program_doubt(const Program& origin, const Program& now,
                                    std::vector<std::string>& checked) {
-  if (&origin == &now) return std::nullopt;
+  if (&origin == &now || content_hash(origin) == content_hash(now)) return std::nullopt;
   Context& context = *now.context;
   const std::string key = "program_doubt " + std::to_string(content_hash(origin)) + " " +
                           std::to_string(content_hash(now));

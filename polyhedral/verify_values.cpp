@@ -152,14 +152,18 @@ void Sample::compute_reads(const std::map<std::string, isl::set>& instances) {
 // Presence flows down the cone, need flows up; then the instances that are both are run.
 void Sample::run(const std::vector<const Statement*>& order, Elements needed) {
   std::map<const Statement*, isl::set> instances;
-  Elements defined = present_;
+  Elements defined = present_, written;
+  std::set<std::string> partial;  // point-wise tensors of which some elements are absent
   for (const Statement* s : order) {
     const isl::set here = present_instances(*s, defined);
     instances.emplace(s, here);
-    if (s->reduction || here.is_equal(s->domain)) continue;
-    const isl::set written = s->write.map.intersect_domain(here).range();
-    const auto [at, fresh] = defined.emplace(s->write.tensor, written);
-    if (!fresh) at->second = at->second.unite(written);
+    if (s->reduction) continue;
+    const std::string& tensor = s->write.tensor;
+    const isl::set range = s->write.map.intersect_domain(here).range();
+    const auto [at, fresh] = written.emplace(tensor, range);
+    if (!fresh) at->second = at->second.unite(range);
+    if (!here.is_equal(s->domain)) partial.insert(tensor);
+    if (partial.count(tensor)) defined.insert_or_assign(tensor, at->second);
   }
   if (alike_)
     for (const Statement* s : order)

@@ -165,7 +165,8 @@ class Recompute {
   // reads from.
   bool guarded_alike() const {
     for (int k : reads_of(into_))
-      if (missing_condition(p_, producer_, into_, into_.reads[static_cast<size_t>(k)])) return false;
+      if (missing_condition(p_, producer_, into_, into_.reads[static_cast<size_t>(k)]))
+        return false;
     return true;
   }
 

@@ -286,6 +286,7 @@ class RollingUpdate {
     for (const Statement& s : program().statements)
       if (readers_.contains(s.name) && s.reduction) order.push_back(s.name);
     for (const std::string& target : order) {
+      const Doing doing([&] { return "repair of " + target; });
       Reader r = readers_.at(target);
       if (auto stop = take_over(target, r)) return stop;
       RepairRequest q;
@@ -355,6 +356,7 @@ class RollingUpdate {
     const Statement& t = *program().statement(r.targets[0]);
     const isl::map terms = at_band(t);
     for (const std::string& name : r.sources) {
+      const Doing doing([&] { return "iterations of " + name + " and " + t.name; });
       const Statement& s = *program().statement(name);
       const auto term = algebra::inline_term(program(), t, {name}, r.via);
       if (!term) return illegal(term.error().why, term.error().suggest);

@@ -147,6 +147,7 @@ class Splitter {
     std::vector<Repair> found;
     for (const std::string& t : targets) {
       if (!sources_of_.contains(t)) continue;
+      const Doing doing([&] { return "repair of " + t; });
       if (auto no = terms_have_sources(t)) return no;
       RepairRequest q;
       q.program = std::make_shared<const Program>(in_param_order(p_));
@@ -221,6 +222,7 @@ class Splitter {
   // { S_part[p, x..] -> S[x..] } over a domain with the part in front; statements without the axis
   // run in every part.
   Statement with_part(const Statement& s, const std::string& tensor, bool part_in_tensor) {
+    const Doing doing([&] { return "parts of " + s.name; });
     Statement n = s;
     n.name = "S_" + tensor;
     Names names = dim_names(s.domain);
@@ -329,6 +331,7 @@ class Splitter {
 
   // S_T[w.., p]: T[w..] (op)= h(T_part_out[p, w..], ...).
   Expected<Statement> combine(const Statement& s) {
+    const Doing doing([&] { return "combination of parts of " + s.name; });
     Statement n = s;
     const isl::set e = p_.elements(*p_.tensor(s.write.tensor));
     const unsigned rank = n_dim(e);

@@ -199,6 +199,9 @@ TEST(Dependences, QuotaIsARefusal) {
   const auto d = dependences(p, 200);
   ASSERT_FALSE(d);
   EXPECT_NE(d.error().why.find("ran out"), std::string::npos) << d.error().text();
+  EXPECT_EQ(d.error().asked, "dependences of " + p.name);
+  EXPECT_NE(d.error().why.find(" in: "), std::string::npos)
+      << d.error().text();
   EXPECT_TRUE(dependences(p));
 }
 

@@ -1,65 +1,21 @@
 // rolling_update on trees: verdicts, what plain fusion breaks, results against the interpreter, the
 // verifier's word.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <random>
-
-#include "tests/polyhedral/repair_run.h"
-#include "tests/polyhedral/transform_helpers.h"
+#include "tests/polyhedral/repair_helpers.h"
 
 namespace nautilus::poly {
 namespace {
 
 using namespace testing_programs;
 
-std::vector<double> noise(size_t n, uint64_t seed, double mean = 0, double sigma = 1) {
-  std::mt19937_64 rng(seed);
-  std::normal_distribution<double> d(mean, sigma);
-  std::vector<double> v(n);
-  for (double& x : v) x = double(float(d(rng)));
-  return v;
-}
-
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(b[i])) continue;  // an element that the program leaves undefined
-    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << "element " << i;
-  }
-}
-
-// The schedule's results are those of the program it started from.
-void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs,
-                 double tolerance = 1e-9) {
-  const auto want = interpret(*t.program, sizes, inputs);
-  ASSERT_TRUE(want) << want.error().text();
-  RepairRun run(t.s, sizes, inputs);
-  run.sizes_ = sizes;
-  const Buffers got = run.outputs();
-  for (const auto& [name, values] : *want) expect_near(got.at(name), values, tolerance);
-}
-
-std::string words(const Outcome& o) {
-  return o.refusal ? o.refusal->text()
-                   : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
-}
-
 // x over [i, j]; mean and variance of every row.
 ProgramPtr variance(ContextPtr ctx, bool normalize = false) {
   Builder b(ctx, "variance", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
-  const char* ij = "0 <= i < M and 0 <= j < N";
-  b.tensor("x", TensorKind::Input, {"M", "N"});
-  for (const char* t : {"s", "mean", "v"}) b.tensor(t, TensorKind::Temp, {"M"});
+  sums(b);
   b.tensor("var", normalize ? TensorKind::Temp : TensorKind::Output, {"M"});
   if (normalize) b.tensor("y", TensorKind::Output, {"M", "N"});
-  b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
-  b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
-  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)),
-              over(ReduceOp::Sum, {1}));
   b.statement("var", "i", "0 <= i < M", "i", {{"v", "i"}}, rd(0) / Expr::param("N"));
   if (normalize)
-    b.statement("y", "i,j", ij, "i,j", {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
+    b.statement("y", "i,j", "0 <= i < M and 0 <= j < N", "i,j", {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
                 (rd(0) - rd(1)) * Expr::make(Op::Rsqrt, {rd(2) + Expr::constant(1e-5)}));
   return b.done();
 }

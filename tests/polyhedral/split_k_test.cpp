@@ -1,57 +1,15 @@
 // split_k: partial and combined reductions compute what the original program does; refusals.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <random>
-
-#include "tests/polyhedral/repair_run.h"
-#include "tests/polyhedral/transform_helpers.h"
+#include "tests/polyhedral/repair_helpers.h"
 
 namespace nautilus::poly {
 namespace {
 
 using namespace testing_programs;
 
-std::vector<double> values(size_t n, uint64_t seed, double mean = 0, double sigma = 1) {
-  std::mt19937_64 rng(seed);
-  std::normal_distribution<double> d(mean, sigma);
-  std::vector<double> v(n);
-  for (double& x : v) x = double(float(d(rng)));
-  return v;
-}
-
-ProgramPtr bound(ProgramPtr p, const Sizes& sizes) {
-  return std::make_shared<const Program>(*bind_sizes(*p, sizes));
-}
-
-std::string words(const Outcome& o) {
-  return o.refusal ? o.refusal->text()
-                   : std::string(verdict_name(o.verdict.kind)) + ": " + o.verdict.why;
-}
-
-void expect_same(const Session& t, const Sizes& sizes, const Buffers& inputs,
-                 double tolerance = 1e-9) {
-  const auto want = interpret(*t.program, sizes, inputs);
-  ASSERT_TRUE(want) << want.error().text();
-  RepairRun run(t.s, sizes, inputs);
-  run.sizes_ = sizes;
-  const Buffers got = run.outputs();
-  for (const auto& [name, v] : *want)
-    for (size_t i = 0; i < v.size(); ++i)
-      ASSERT_NEAR(got.at(name)[i], v[i], tolerance * (1 + std::abs(v[i])))
-          << name << " element " << i;
-}
-
 ProgramPtr moments(ContextPtr ctx) {
   Builder b(ctx, "moments", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
-  const char* ij = "0 <= i < M and 0 <= j < N";
-  b.tensor("x", TensorKind::Input, {"M", "N"});
-  for (const char* t : {"s", "mean", "v"}) b.tensor(t, TensorKind::Temp, {"M"});
+  sums(b);
   b.tensor("y", TensorKind::Output, {"M"});
-  b.statement("s", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
-  b.statement("mean", "i", "0 <= i < M", "i", {{"s", "i"}}, rd(0) / Expr::param("N"));
-  b.statement("v", "i,j", ij, "i", {{"x", "i,j"}, {"mean", "i"}}, (rd(0) - rd(1)) * (rd(0) - rd(1)),
-              over(ReduceOp::Sum, {1}));
   b.statement("y", "i", "0 <= i < M", "i", {{"v", "i"}, {"mean", "i"}}, rd(0) + rd(1));
   return b.done();
 }
@@ -68,13 +26,13 @@ TEST(SplitK, MatrixProduct) {
     EXPECT_FALSE(validate(*t.s.program)) << validate(*t.s.program)->text();
     EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
     const size_t n = static_cast<size_t>(k);
-    expect_same(t, sizes, {{"A", values(3 * n, 1)}, {"B", values(2 * n, 2)}});
+    expect_same(t, sizes, {{"A", noise(3 * n, 1)}, {"B", noise(2 * n, 2)}});
   }
 }
 
 TEST(SplitK, AttentionThenFusedInEveryPart) {
   const Sizes sizes{{"H", 2}, {"N", 7}, {"D", 3}};
-  const Buffers in{{"Q", values(42, 1, 0, 3)}, {"K", values(42, 2, 0, 3)}, {"V", values(42, 3)}};
+  const Buffers in{{"Q", noise(42, 1, 0, 3)}, {"K", noise(42, 2, 0, 3)}, {"V", noise(42, 3)}};
   for (bool causal : {false, true}) {
     Session t(bound(attention(make_context(), causal), sizes));
     const Outcome o = t.apply("split_k", {{"node", t.root()}, {"axis", "j"}, {"parts", 3}});
@@ -108,7 +66,7 @@ TEST(SplitK, FamiliesOfAccumulators) {
     ASSERT_TRUE(o.accepted()) << words(o);
     EXPECT_FALSE(validate(*t.s.program)) << validate(*t.s.program)->text();
     EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << to_text(t.s);
-    expect_same(t, sizes, {{"x", values(static_cast<size_t>(2 * n), 4, 20)}});
+    expect_same(t, sizes, {{"x", noise(static_cast<size_t>(2 * n), 4, 20)}});
   }
 }
 
@@ -119,7 +77,7 @@ TEST(SplitK, PartsAreMultiples) {
   const Tensor* part = t.s.program->tensor("C_part");
   ASSERT_TRUE(part);
   EXPECT_EQ(part->rank(), 3u);
-  expect_same(t, sizes, {{"A", values(40, 1)}, {"B", values(40, 2)}});
+  expect_same(t, sizes, {{"A", noise(40, 1)}, {"B", noise(40, 2)}});
 }
 
 TEST(SplitK, Refusals) {

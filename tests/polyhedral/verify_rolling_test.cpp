@@ -1,0 +1,150 @@
+// The verifier on rolling updates: planted faults in corrections, guards, order and accumulators
+// are refused; the recorded ones pass.
+#include "polyhedral/verify_rolling.h"
+#include "tests/polyhedral/repair_helpers.h"
+
+namespace nautilus::poly {
+namespace {
+
+using namespace testing_programs;
+
+std::vector<const Repair*> all(const Schedule& s) {
+  std::vector<const Repair*> out;
+  for (const Repair& r : s.repairs) out.push_back(&r);
+  return out;
+}
+
+// A fault that only the values show, and that the verifier as a whole refuses.
+void expect_wrong(const Schedule& s, const std::string& what) {
+  SCOPED_TRACE(what);
+  const auto d = verifying::rolling_doubt(s, all(s));
+  ASSERT_TRUE(d) << "a planted fault was not seen\n" << to_text(s);
+  EXPECT_FALSE(d->undecided) << d->why;
+  EXPECT_FALSE(verify(s).ok);
+}
+
+Schedule attention_in_one_loop(const ProgramPtr& p) {
+  Session t(p);
+  t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+  return t.s;
+}
+
+Schedule with_correction(const Schedule& s, size_t k, const Expr& h) {
+  Schedule out = s;
+  out.repairs.at(k).corrections.at(0) = h;
+  return out;
+}
+
+Expr var(const char* n) { return Expr::var(n); }
+
+}  // namespace
+
+TEST(VerifyRolling, WrongCorrections) {
+  for (const bool large : {false, true}) {
+    ProgramPtr p = attention(make_context());
+    if (large) p = bound(p, {{"H", 2}, {"N", 1000}, {"D", 64}});
+    const Schedule s = attention_in_one_loop(p);
+    ASSERT_EQ(s.repairs.size(), 2u);
+    EXPECT_FALSE(verifying::rolling_doubt(s, all(s)));
+    EXPECT_TRUE(verify(s).ok) << verify(s).verdict.why;
+    const Expr t = var("t0"), old = var("m"), now = var("m'");
+    for (size_t k : {0, 1}) {
+      expect_wrong(with_correction(s, k, t), "none");
+      expect_wrong(with_correction(s, k, t * exp(now - old)), "the wrong way round");
+      expect_wrong(with_correction(s, k, t * exp(Expr::constant(2) * (old - now))), "squared");
+      expect_wrong(with_correction(s, k, t * exp(old - now)), "no guard at the first step");
+      expect_wrong(with_correction(s, k, t * exp(old - var("l'"))), "a name that is not there");
+      const Expr h = s.repairs[k].corrections[0];
+      expect_wrong(with_correction(s, k, h + Expr::constant(1e-3)), "an offset");
+    }
+    Schedule no_rest = s;
+    for (Repair& r : no_rest.repairs)
+      for (auto& [tensor, v] : r.rest) v.second = v.first;
+    expect_wrong(no_rest, "what is read at rest is the identity itself");
+  }
+}
+
+TEST(VerifyRolling, WrongOrderUnderTheBand) {
+  Session t(attention(make_context(), false));
+  t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+  const Node* band = find(t.s, t.s.repairs[0].band);
+  const NodePtr seq = band->children[0];
+  std::vector<NodePtr> children = seq->children;
+  std::rotate(children.begin(), children.begin() + 1, children.end());  // m last
+  const Schedule s = replace(t.s, seq->id, make_sequence(children, seq->id));
+  const auto d = verifying::rolling_doubt(s, all(s));
+  ASSERT_TRUE(d);
+  EXPECT_FALSE(verify(s).ok);
+}
+
+TEST(VerifyRolling, TilesOfAnySize) {
+  for (const int tile : {1, 3, 64}) {
+    Session t(bound(attention(make_context()), {{"H", 1}, {"N", 200}, {"D", 8}}));
+    for (const char* stmt : {"S_m", "S_P", "S_l", "S_Oa"})
+      t.must("tile",
+             {{"node", t.band(stmt)},
+              {"sizes", stmt == std::string("S_Oa") ? json{-1, -1, tile, 0} : json{-1, -1, tile}}});
+    t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+    EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << to_text(t.s);
+    expect_wrong(with_correction(t.s, 0, var("t0")), "none");
+  }
+}
+
+TEST(VerifyRolling, FamiliesMoveTogether) {
+  Builder b(make_context(), "moments", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 1 }");
+  sums(b);
+  b.tensor("y", TensorKind::Output, {"M"});
+  b.statement("y", "i", "0 <= i < M", "i", {{"v", "i"}, {"mean", "i"}}, rd(0) + rd(1));
+  Session t(b.done());
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+  ASSERT_EQ(t.s.repairs.size(), 1u);
+  ASSERT_GT(t.s.repairs[0].targets.size(), 1u);
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+  for (size_t k = 0; k < t.s.repairs[0].corrections.size(); ++k) {
+    Schedule s = t.s;
+    s.repairs[0].corrections[k] = s.repairs[0].corrections[k] * Expr::constant(1.01);
+    expect_wrong(s, "correction " + std::to_string(k) + " is off by one percent");
+  }
+  // An accumulator of the family that misses a term.
+  Schedule s = t.s;
+  Program p = *s.program;
+  for (Statement& x : p.statements)
+    if (x.name == t.s.repairs[0].targets[1])
+      x.domain = x.domain.intersect(isl::set(p.context->get(), "{ " + x.name + "[i, j] : j > 0 }"));
+  p.original = textual_order(p);
+  s.program = std::make_shared<const Program>(in_param_order(p));
+  EXPECT_TRUE(verifying::rolling_doubt(s, all(s)));
+  EXPECT_FALSE(verify(s).ok);
+}
+
+// m skips what the condition on data excludes; T must skip it too, or it adds exp(x + inf) while m
+// is still at its identity.
+TEST(VerifyRolling, ConditionsOnData) {
+  Builder b(make_context(), "ragged", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("on", TensorKind::Input, {"M", "N"})
+      .tensor("m", TensorKind::Temp, {"M"})
+      .tensor("T", TensorKind::Temp, {"M"})
+      .tensor("y", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}, {"on", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}, {"on", "i,j"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Program p = *b.done();
+  const auto condition = [](int k) {
+    return Expr::make(Op::Lt, {Expr::constant(0), Expr::read(k, Type::F32)});
+  };
+  p.statements[0].guard = condition(1);
+  p.statements[1].guard = condition(2);
+  Session t(std::make_shared<const Program>(p));
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why;
+  Schedule s = t.s;
+  Program q = *s.program;
+  q.statements[1].guard = Expr();
+  s.program = s.origin = std::make_shared<const Program>(q);
+  expect_wrong(s, "the target has no condition");
+}
+
+}  // namespace nautilus::poly
