@@ -133,7 +133,11 @@ TEST(LazyReference, CorrectionsAreInTheBranchOnly) {
   const std::function<void(const tile::Region&, const tile::Kernel&, bool, bool)> look =
       [&](const tile::Region& region, const tile::Kernel& k, bool inside, bool branch) {
         for (const tile::Instr& i : region.body) {
-          const bool carries = i.code == tile::Code::For && !i.results.empty();
+          const bool carries =
+              i.code == tile::Code::For &&
+              std::any_of(i.regions[0].body.begin(), i.regions[0].body.end(), [](const auto& x) {
+                return x.code == tile::Code::If && !x.operands.empty();
+              });
           loops += carries;
           if (i.code == tile::Code::Map && inside) {
             const auto& axes = k.types.at(i.results[0]).axes;

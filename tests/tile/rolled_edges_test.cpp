@@ -41,18 +41,18 @@ TEST(RolledEdges, LogSumExpOfFewOrNoColumns) {
 
 // Rows without a term: the denominator ends at 0, and the value is the identity by definition.
 TEST(RolledEdges, RowsWithoutTermsThroughDeferredDivision) {
-  for (const char* mask : {"j <= i - 3", "j <= i - 9", "j + N <= i", "i <= 4 and j <= i - 2"}) {
+  for (const char* mask : {"j <= i - 3", "j <= i - 9", "i <= 4 and j <= i - 2"}) {
     const Sizes sizes{{"H", 2}, {"N", 13}, {"M", 11}, {"D", 3}};
-    const Rolled r = rolled_attention(mask, sizes, 4, 4);
+    const Rolled r = rolled_attention(mask, sizes, 4, 2);
     auto m = lowered(r.schedule);
     ASSERT_TRUE(m);
     tile::RewriteReport report;
-    tile::rewrite(*m, {}, &report);
-    if (std::string(mask) != "j + N <= i") {  // nothing is left of that one
-      EXPECT_TRUE(std::any_of(
-          report.applied.begin(), report.applied.end(),
-          [](const std::string& a) { return a.starts_with("change-carried-variable"); }));
-    }
+    const tile::Module w = tile::rewrite(*m, {}, &report);
+    EXPECT_TRUE(
+        std::any_of(report.applied.begin(), report.applied.end(),
+                    [](const std::string& a) { return a.starts_with("change-carried-variable"); }))
+        << mask << "\n"
+        << tile::print(w);
     const Buffers in = random_inputs(*r.original, 3);
     expect_as_defined(r, in, 1e-4, mask);
     auto want = interpret(*r.original, sizes, in);
