@@ -128,7 +128,10 @@ class Analysis {
 }  // namespace
 
 Expected<DependenceSet> dependences(const Program& p, unsigned long quota) {
-  auto result = with_quota(p.context->get(), quota, [&] { return Analysis(p).run(); });
+  auto result = with_quota(p.context->get(), quota, [&] {
+    const Doing doing([&] { return "accesses of " + p.name; });
+    return Analysis(p).run();
+  });
   if (result) return result;
   Refusal r = result.error();
   r.asked = "dependences of " + p.name;

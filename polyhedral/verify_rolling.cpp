@@ -342,6 +342,16 @@ class Band {
     return bad;
   }
 
+  // With the sizes in hand for the program's parameters.
+  Expr at_sizes(const Expr& e) const {
+    return substitute(e, [&](const Expr& x) -> std::optional<Expr> {
+      if (x->op != Op::Param) return std::nullopt;
+      const auto at = sizes_->find(x->name);
+      if (at == sizes_->end()) return std::nullopt;
+      return Expr::constant(static_cast<double>(at->second), x->type);
+    });
+  }
+
   // T_k <- corrections[k](T, r_old, r_new) for every element of a rule's targets.
   void correct(State& st, Rule& rule, const Data& data) const {
     for (const auto& [e, read] : rule.read) {
@@ -360,7 +370,8 @@ class Band {
       for (size_t k = 0; k < rule.targets.size(); ++k)
         vars["t" + std::to_string(k)] = held(st, data, rule.targets[k]->write.tensor, e);
       std::vector<Real> corrected;
-      for (const Expr& h : rule.repair.corrections) corrected.push_back(number(h, {{}, {}, &vars}));
+      for (const Expr& h : rule.repair.corrections)
+        corrected.push_back(number(at_sizes(h), {{}, {}, &vars}));
       for (size_t k = 0; k < rule.targets.size(); ++k)
         st.values[rule.targets[k]->write.tensor][e] = corrected[k];
       seen->second = now;

@@ -190,6 +190,7 @@ TEST(Legality, VerifierWantsSourcesInStep) {
   ASSERT_TRUE(s);
   Schedule paid = *s;
   paid.repairs = {payment(s->root->children[0]->children[0]->id, {"S_l"}, {"S_m"}, {})};
+  paid.repairs[0].corrections = {Expr::var("t0") * exp(Expr::var("m") - Expr::var("m'"))};
   EXPECT_EQ(check(paid, t.deps).kind, VerdictKind::Repairable);
   const Verification v = verify(paid);
   EXPECT_FALSE(v.ok);

@@ -265,17 +265,21 @@ Tally run_all(int programs, int steps, bool chains) {
 // Transforms that never break an order: a refusal is about the form of the request, or says which
 // correction is not known.
 bool keeps_order(const std::string& name) {
-  for (const char* n : {"split", "unroll", "set_scope", "split_k"})
+  for (const char* n : {"split", "unroll", "set_scope", "split_k", "lazy_reference"})
     if (name == n) return true;
   return false;
 }
 
 TEST(PropertyTest, AcceptedIsRightAndRefusedIsWrong) {
-  const Tally all = run_all(10, 18, false);
+  const Tally all = run_all(14, 18, false);
   if (std::getenv("NAUTILUS_SEED")) return;  // one seed need not meet every case below
   for (const TransformInfo& t : transforms()) {
     const Count& c = all.by_name.at(t.name);
-    EXPECT_GT(c.accepted, 0) << t.name << " was never accepted";
+    // A stale reference needs a repaired exponential whose reference cancels:
+    // tests/tile/lazy_test.cpp.
+    if (t.name != "lazy_reference") {
+      EXPECT_GT(c.accepted, 0) << t.name << " was never accepted";
+    }
     EXPECT_GT(c.refused(), 0) << t.name << " was never refused";
     if (!keeps_order(t.name)) {
       EXPECT_GT(c.witnesses, 0) << t.name << " had no witness to check";

@@ -15,7 +15,8 @@ ProgramPtr variance(ContextPtr ctx, bool normalize = false) {
   if (normalize) b.tensor("y", TensorKind::Output, {"M", "N"});
   b.statement("var", "i", "0 <= i < M", "i", {{"v", "i"}}, rd(0) / Expr::param("N"));
   if (normalize)
-    b.statement("y", "i,j", "0 <= i < M and 0 <= j < N", "i,j", {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
+    b.statement("y", "i,j", "0 <= i < M and 0 <= j < N", "i,j",
+                {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
                 (rd(0) - rd(1)) * Expr::make(Op::Rsqrt, {rd(2) + Expr::constant(1e-5)}));
   return b.done();
 }
@@ -145,6 +146,11 @@ TEST(RollingUpdate, LayerNormProduct) {
   ASSERT_EQ(t.s.repairs.size(), 2u);
   EXPECT_EQ(t.s.repairs[1].corrections.size(), 2u) << to_string(t.s.repairs[1].corrections[0]);
   expect_same(t, {{"M", 3}, {"N", 9}}, {{"x", noise(27, 10, 5)}, {"w", noise(9, 11)}}, 1e-8);
+  // Rows that are constant, or zero, leave sources at their identity.
+  expect_same(t, {{"M", 3}, {"N", 9}}, {{"x", std::vector<double>(27, 0.0)}, {"w", noise(9, 11)}},
+              1e-8);
+  expect_same(t, {{"M", 3}, {"N", 9}}, {{"x", std::vector<double>(27, 2.0)}, {"w", noise(9, 11)}},
+              1e-8);
 }
 
 // One more loop joins what is already fused: its repair pays for its own sources.
