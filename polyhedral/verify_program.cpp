@@ -95,7 +95,7 @@ class Comparison {
     if (auto bad = interface()) return Doubt{*bad};
     if (auto bad = validate(now_))
       return Doubt{"the program is not valid any more: " + bad->text()};
-    if (auto bad = overwritten_order()) return Doubt{*bad};
+    if (auto bad = overwritten_order()) return bad;
     find_changes();
     for (Change& c : changes_) {
       const Doing doing([&] { return "what " + c.tensor + " is made of"; });
@@ -129,8 +129,9 @@ class Comparison {
   }
 
   // Elements that several instances write have a value only through the order: it must be the same
-  // between the same accesses.
-  std::optional<std::string> overwritten_order() {
+  // between the same accesses. Where a statement that takes part is not in both programs (its reads
+  // may have moved to another), that cannot be told.
+  std::optional<Doubt> overwritten_order() {
     Names several;
     for (const Program* p : {&origin_, &now_})
       for (const Tensor& t : p->tensors) {
@@ -143,6 +144,11 @@ class Comparison {
         if (!from.empty() && !once) several.insert(t.name);
       }
     if (several.empty()) return std::nullopt;
+    const auto kept = [&](const std::string& n) {
+      const Statement *a = origin_.statement(n), *b = now_.statement(n);
+      return a && b && identical(*a, *b);
+    };
+    Names moved;
     const auto pairs = [&](const Program& p) {
       std::map<std::string, isl::map> out;
       for (const Pair& d : all_pairs(p)) {
@@ -151,21 +157,24 @@ class Comparison {
                                 d.sink + " " + d.tensor;
         const auto [at, fresh] = out.emplace(key, d.relation);
         if (!fresh) at->second = at->second.unite(d.relation);
+        if (!kept(d.source) || !kept(d.sink)) moved.insert(key);
       }
       return out;
     };
     const auto before = pairs(origin_), after = pairs(now_);
-    const auto differs = [](const auto& a, const auto& b) -> std::optional<std::string> {
+    std::optional<Doubt> out;
+    const auto compare = [&](const auto& a, const auto& b) {
       for (const auto& [key, m] : a) {
         const auto at = b.find(key);
-        if (at == b.end() || !m.is_equal(at->second))
-          return "overwritten elements are reached in another order than before (" + key.substr(2) +
-                 ")";
+        if ((out && !out->undecided) || (at != b.end() && m.is_equal(at->second))) continue;
+        out = Doubt{
+            "overwritten elements are reached in another order than before (" + key.substr(2) + ")",
+            moved.count(key) != 0};
       }
-      return std::nullopt;
     };
-    const auto lost = differs(before, after);
-    return lost ? lost : differs(after, before);
+    compare(before, after);
+    compare(after, before);
+    return out;
   }
 
   void find_changes() {

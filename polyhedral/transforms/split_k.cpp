@@ -46,18 +46,17 @@ NodePtr rebuilt(Schedule& t, const Schedule& before, const Node& seq) {
   Names taken;
   std::vector<NodeId> done;
   for (const Statement& st : t.program->statements) {
-    const Node* child = nullptr;
-    for (const NodePtr& c : seq.children)
-      if (in(c->statements, st.name)) child = c.get();
-    const bool kept = child && same_statement(*before.program, *t.program, st.name);
-    if (!kept && before.program->statement(st.name) && !child) continue;  // elsewhere in the tree
-    if (!kept) {
+    const bool here = in(seq.statements, st.name);
+    if (!here && before.program->statement(st.name)) continue;  // elsewhere in the tree
+    if (!here || !same_statement(*before.program, *t.program, st.name)) {
       children.push_back(edit::own_loops(t, st, taken));
-    } else if (std::find(done.begin(), done.end(), child->id) == done.end()) {
-      done.push_back(child->id);
-      for (const NodePtr& c : seq.children)
-        if (c.get() == child) children.push_back(c);
+      continue;
     }
+    for (const NodePtr& c : seq.children)  // several, if the statement was partitioned
+      if (in(c->statements, st.name) && std::find(done.begin(), done.end(), c->id) == done.end()) {
+        done.push_back(c->id);
+        children.push_back(c);
+      }
   }
   return with_children(seq, std::move(children));
 }

@@ -27,11 +27,12 @@ struct Count {
 };
 
 struct Tally {
-  int programs = 0, executed = 0, repaired = 0;
+  int programs = 0, executed = 0, repaired = 0, unverified = 0;
   std::map<std::string, Count> by_name;
 
   void add(const Tally& o) {
     programs += o.programs, executed += o.executed, repaired += o.repaired;
+    unverified += o.unverified;
     for (const auto& [name, c] : o.by_name) {
       Count& mine = by_name[name];
       mine.accepted += c.accepted, mine.illegal += c.illegal, mine.unknown += c.unknown;
@@ -130,6 +131,10 @@ class Property {
       same(executor::backwards(s), sizes, in, *expected, step + " (parallel members backwards)");
     }
     const Verification v = verify(s);
+    if (v.verdict.kind == VerdictKind::Unknown) {
+      ++tally.unverified;
+      return;
+    }
     EXPECT_TRUE(v.ok) << context(s, "verify: " + v.verdict.why);
   }
 
@@ -262,16 +267,9 @@ Tally run_all(int programs, int steps, bool chains) {
   return all;
 }
 
-// Transforms that never break an order: a refusal is about the form of the request, or says which
-// correction is not known.
-bool keeps_order(const std::string& name) {
-  for (const char* n : {"split", "unroll", "set_scope", "split_k", "lazy_reference"})
-    if (name == n) return true;
-  return false;
-}
-
 TEST(PropertyTest, AcceptedIsRightAndRefusedIsWrong) {
   const Tally all = run_all(14, 18, false);
+  EXPECT_LE(all.unverified * 10, all.programs) << "the verifier could not tell";
   if (std::getenv("NAUTILUS_SEED")) return;  // one seed need not meet every case below
   for (const TransformInfo& t : transforms()) {
     const Count& c = all.by_name.at(t.name);
@@ -280,11 +278,11 @@ TEST(PropertyTest, AcceptedIsRightAndRefusedIsWrong) {
     if (t.name != "lazy_reference") {
       EXPECT_GT(c.accepted, 0) << t.name << " was never accepted";
     }
-    EXPECT_GT(c.refused(), 0) << t.name << " was never refused";
-    if (!keeps_order(t.name)) {
-      EXPECT_GT(c.witnesses, 0) << t.name << " had no witness to check";
-    }
   }
+  // Malformed requests are drawn again, so what is refused breaks an order; of some transforms that
+  // is rare.
+  for (const char* name : {"fuse", "sink", "reverse", "skew", "partition", "map"})
+    EXPECT_GT(all.by_name.at(name).witnesses, 0) << name << " had no witness to check";
 }
 
 TEST(PropertyTest, RollingUpdatesAreRight) {

@@ -91,6 +91,7 @@ inline Rolled finish(const Session& t, const Sizes& sizes,
                      const std::vector<std::string>& registers) {
   Rolled out{bound(t.program, sizes), t.s};
   out.schedule.program = bound(t.s.program, sizes);
+  out.schedule.origin = bound(t.s.origin, sizes);
   for (const std::string& r : registers) out.schedule.scopes[r] = Scope::Register;
   return out;
 }
