@@ -192,6 +192,31 @@ void through_choice(Match& m) {
               }
 }
 
+// select(p, x, x*y) = x*select(p, 1, y) where the choice then has fewer lanes, or leaves a loop;
+// the same of quotients x/y.
+void factor_of_choice(Match& m) {
+  if (!m.map(Op::Select) || !is_float(m.i.elem)) return;
+  for (size_t side : {1, 2}) {
+    const ClassId x = m.g.find(m.arg(side));
+    for (const ENode& n : m.g.nodes(m.arg(3 - side))) {
+      const NodeInfo& i = m.g.info(n);
+      if (i.kind != Kind::Map || (i.op != Op::Mul && i.op != Op::Div)) continue;
+      const Op op = i.op;
+      for (size_t k : {0, 1}) {
+        const ClassId y = n.children[1 - k];
+        if (m.g.find(n.children[k]) != x || (op == Op::Div && k == 1) || m.constant(y) ||
+            m.elem(x) != m.i.elem || !(m.weight(m.arg(0), y) < m.weight()))
+          continue;
+        const ClassId one = m.g.constant_class(1, m.elem(y));
+        const ClassId choice =
+            m.g.map(Op::Select, side == 1 ? std::vector<ClassId>{m.arg(0), one, y}
+                                          : std::vector<ClassId>{m.arg(0), y, one});
+        m.is(m.g.map(op, {x, choice}));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void add_linear_rules(RuleList& out) {
@@ -218,6 +243,11 @@ void add_linear_rules(RuleList& out) {
   out.push_back({{"scale-through-choice",
                   "mask(x*c, 0) = mask(x, 0)*c, select(p, a*c, b*c) = select(p, a, b)*c", r, ""},
                  through_choice});
+  out.push_back({{"factor-of-choice",
+                  "select(p, x, x*y) = x*select(p, 1, y) and select(p, x, x/y) = x/select(p, 1, y) "
+                  "where the choice has fewer lanes",
+                  NumericTag::Exact, ""},
+                 factor_of_choice});
 }
 
 }  // namespace nautilus::tile::rw

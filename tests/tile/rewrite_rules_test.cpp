@@ -218,6 +218,11 @@ INSTANTIATE_TEST_SUITE_P(
                  "%99: I1 = for n in [0, 4) step 1 carry (%9: I1 = %2) {\n%10: I1 = exp2 %9\nyield "
                  "%10\n}",
                  Numerics::Strict},
+        RuleCase{"factor-of-choice", "IJ",
+                 "%8: bool[i: 8] = lt %2, %3\n%9: IJ = mul %0, %2\n%99: IJ = select %8, %0, %9",
+                 "%8: bool[i: 8, j: 8] = lt %0, %1\n%9: IJ = mul %0, %2\n%99: IJ = select %8, %0, "
+                 "%9",
+                 Numerics::Strict},
         RuleCase{"same-branches", "I1",
                  "%8: I1 = if (0 <= 1) {\nyield %2\n} else {\nyield %3\n}\n%9: I1 = if (1 <= 0) "
                  "{\nyield %2\n} else {\nyield %3\n}\n%99: I1 = mul %8, %9",
