@@ -186,7 +186,12 @@ Cost cost(const ResourceProfile& r, const Machine& m) {
   c.fits = c.over_capacity.empty();
   c.limiter = limiter_of(c.unit_seconds, c.seconds, fixed, r, m);
   c.unit_seconds["fixed"] = fixed;
-  double peak = std::max(get(r.ops, "matrix") > 0 ? matrix_rate(r, m) : 0.0, m.fma.value);
+  // The roof of arithmetic: products on the matrix unit beside the rest on the lanes, whichever is
+  // done last.
+  const double products = std::min(get(r.ops, "matrix"), r.useful_flops);
+  const double least = std::max(products > 0 ? products / matrix_rate(r, m) : 0.0,
+                                (r.useful_flops - products) / m.fma.value);
+  const double peak = least > 0 ? r.useful_flops / least : m.fma.value;
   for (const MemoryLevel& l : m.levels) {
     double bytes = get(r.bytes, l.name);
     if (l.name == m.levels.front().name) bytes = std::max(bytes, r.compulsory_bytes);

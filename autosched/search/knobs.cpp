@@ -26,15 +26,15 @@ StructureModel only_kernel(const StructureModel& m, int kernel) {
   return out;
 }
 
-// A structure that was judged with one tile for the whole axis says nothing about several.
+// A structure that was judged with one tile for the whole axis says nothing about several, and one
+// that was judged with several (where a rolling update had something to carry) nothing about one.
 std::vector<int64_t> tile_values(int64_t extent, int64_t structural) {
   std::set<int64_t> out;
   int64_t whole = 1;
   while (whole < extent) whole *= 2;
   if (structural >= extent) return {std::max(whole, structural)};
-  for (int64_t t = std::min<int64_t>(8, whole); t <= std::min(whole, kLargestTile); t *= 2)
-    out.insert(t);
-  if (structural > kLargestTile) out.insert(structural);
+  out.insert(structural);
+  for (int64_t t = 8; t < extent && t <= kLargestTile; t *= 2) out.insert(t);
   return {out.begin(), out.end()};
 }
 

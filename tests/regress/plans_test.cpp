@@ -93,7 +93,14 @@ void expect_right(const std::string& kernel, const Sizes& sizes, const Change& c
   ASSERT_TRUE(want) << want.error().text();
   for (int node : chosen(s->result)) {
     auto plan = sched::plan_of(s->shared, s->result, node);
-    ASSERT_TRUE(plan) << plan.error().text();
+    std::string path;
+    for (int id = node; id >= 0; id = s->result.nodes[size_t(id)].parent) {
+      std::string steps;
+      for (const poly::TransformStep& t : s->result.nodes[size_t(id)].steps)
+        steps += "  " + t.name + " " + t.params + "\n";
+      path = s->result.nodes[size_t(id)].decision + "\n" + steps + path;
+    }
+    ASSERT_TRUE(plan) << plan.error().text() << "\n" << path;
     const poly::Verification v = poly::verify(plan->schedule);
     EXPECT_TRUE(v.ok) << v.verdict.why;
     auto m = lower::lower(plan->schedule);
