@@ -8,6 +8,17 @@
 // (wgmma: over a warpgroup), so there is no divergence. Loop variables, sizes and "warp" (index of
 // the warp in its role) are uniform integers in IndexExpr. Lanes of a warp see each other's shared
 // writes after WarpSync or any block or named barrier.
+//
+// Tiles and warps: a fragment with 2^b points of "warp" in a role of w warps (a multiple): warp x
+// holds the part of point x mod 2^b, and every 2^b consecutive warps hold a tile of their own,
+// whose contents differ where index expressions name "warp". No warp bits: every warp has its own
+// tile.
+//
+// Copies into shared memory are work of the whole role: thread t = 32*warp + lane of its T threads
+// moves the chunks t, t + T, ... of `vector` bytes, counted by offset in the slot (chunk q holds
+// the elements at offsets q*vector/bytes ...; the placement says which). Chunks wholly in the
+// padding are not moved. So CopyPlain, CopyAsync and BlockSync stand where all warps of the role
+// pass.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +41,8 @@ using ValueId = int;
 struct FragmentType {
   Type elem = Type::F32;
   std::vector<Axis> axes;  // sorted by name; empty: one value, replicated
-  Placement place;         // inputs: register, lane, warp
+  Placement place;         // inputs: register, lane (5 bits), warp; axes empty: Placement{}. No two
+                           // registers of a thread hold the same element
   bool operator==(const FragmentType&) const = default;
 };
 
@@ -59,13 +71,15 @@ struct NamedBarrier {
 
 enum class Code : uint8_t {
   // registers
-  Const,  // value
+  Const,  // value, all over the result's tile
   Iota,   // index[0] over loop variables, sizes, axes: I32
   Map,    // op, point-wise; operands have the result's placement, or lack axes (their placement is
           // the result's without those axes)
   Cast,
-  Mask,    // operands [a, b]: a where cond, else b
-  Reduce,  // over `axes`, inside a warp: registers, then shuffles; no axis may be spread over warps
+  Mask,      // operands [a, b]: a where cond, else b
+  Reduce,    // over `axes`, inside a warp: registers, then shuffles; no axis may be spread over
+             // warps.
+             // Placement: without(operand's, axes). Padding does not take part
   Exchange,  // to the result's placement: registers or shuffles inside a warp (layout.h: exchange)
   Rename,    // axes renamed
   // global memory
@@ -75,8 +89,9 @@ enum class Code : uint8_t {
                 // lanes the first writes)
   AtomicAdd,    // operands [value]; tensor, index, cond: f32 or i32; result: the value before, if
                 // wanted
-  // shared memory
+  // shared memory. Indices run over the buffer's axes in their order
   LoadShared,   // buffer, slot, index an axis of the buffer (over result axes); `matrix`: ldmatrix
+                // (`transposed`: .trans)
   StoreShared,  // operands [value]; buffer, slot, index; `matrix`: stmatrix (sm_90)
   // copies global -> shared: tensor, index, cond -> buffer, slot, all axes of the buffer; elements
   // where cond fails or outside the tensor become 0
@@ -84,22 +99,27 @@ enum class Code : uint8_t {
   CopyAsync,   // cp.async, `vector` bytes a lane (4, 8, 16): in the open group of this warp
   CopyCommit,  // closes the group
   CopyWait,    // until at most `count` groups of this warp are pending
-  CopyBulk,   // bulk tensor copy by one elected lane of the role's first warp; signals barrier/slot
-              // by bytes
-  BulkStore,  // shared -> global, likewise; in the open bulk group
+  CopyBulk,   // bulk tensor copy by one elected lane of the role's first warp; signals `barrier` at
+              // slot_b by the bytes of the slot (its padding not counted, elements outside the
+              // tensor counted). A dimension's index: one axis of the buffer, plain, plus what is
+              // uniform; cond: always
+  BulkStore,  // shared -> global, likewise; in the open bulk group; parts outside the tensor are
+              // not
+              // written
   BulkCommit,
   BulkWait,  // until at most `count` bulk groups are pending (`read`: only their reads of shared)
   // products. contracted `axes`
   Mma,       // operands [c, a, b]: mma.sync, per warp: c + a*b; fragments of `shape`
-  Wgmma,     // operands [c] or [c, a]: warpgroup product; a in registers or buffer; b in buffer_b.
-             // Result
-             // usable after MmaWait
+  Wgmma,     // operands [c] or [c, a]: warpgroup product; a in registers or buffer/slot at `index`,
+             // b in buffer_b/slot_b at `index_b`: an expression an axis of the buffer, over the
+             // product's axes. `span`: the contracted axes with their extents. Result usable after
+             // MmaWait
   MmaFence,  // wgmma.fence: registers before the first product of a batch
   MmaCommit,
   MmaWait,  // until at most `count` batches are pending; operands: accumulators that it hands back
             // (results: the same values, now readable)
   // synchronization
-  Arrive,       // barrier, slot: one elected lane a warp (`count` arrivals)
+  Arrive,       // barrier, slot: one elected lane a warp, `count` arrivals (1 as a rule)
   ExpectBytes,  // barrier, slot: one elected lane of the role's first warp: arrival + `count` bytes
   Wait,         // barrier, slot, parity: until that phase has ended
   NamedSync,    // barrier: arrive and wait
@@ -126,18 +146,19 @@ struct Instr {
   double value = 0;
   nautilus::Op op = nautilus::Op::Add;
   std::string tensor;
-  std::vector<IndexExpr> index;
+  std::vector<IndexExpr> index, index_b;
   std::vector<int> gather;
   Cond cond = Cond::always();
   poly::ReduceOp reduce = poly::ReduceOp::Sum;
-  Expr combine, identity;  // Reduce with User
-  std::vector<std::string> axes;
+  Expr combine, identity;         // Reduce with User
+  std::vector<std::string> axes;  // Reduce, Mma, Wgmma
+  std::vector<Axis> span;         // Wgmma
   std::vector<std::pair<std::string, std::string>> renames;
   std::string buffer, buffer_b, barrier;
   IndexExpr slot, slot_b, parity;  // parity: 0 or 1 of the phase that is waited for
   Shape shape = Shape::M16N8K16;
   bool matrix = false, transposed = false, read = false;
-  int vector = 0;  // bytes
+  int vector = 0;  // bytes a lane and access; 0: as the placements allow (CopyAsync needs it)
   int64_t count = 0;
   std::string iv;
   IndexExpr lower, upper;
@@ -148,6 +169,7 @@ struct Instr {
   std::string note;    // one line for the reader of the kernel
 };
 
+// Warps [first_warp, first_warp + warps) of the block.
 struct Role {
   std::string name;
   int first_warp = 0, warps = 4;
@@ -159,12 +181,15 @@ struct Kernel {
   std::vector<SharedBuffer> buffers;
   std::vector<MBarrier> mbarriers;
   std::vector<NamedBarrier> named;
+  // Names of placements in the text; a placement without one is written out where it stands.
+  std::vector<std::pair<std::string, Placement>> layouts;
   std::vector<Role> roles;  // one: all warps alike
   std::map<ValueId, FragmentType> types;
   ValueId next_value = 0;
   int blocks_per_sm = 1;  // __launch_bounds__
   int threads() const;
-  int64_t shared_bytes() const;  // of placed buffers and barriers; the largest end
+  // Of the placed buffers (the largest end), then 8 bytes a slot of each mbarrier, in order.
+  int64_t shared_bytes() const;
 };
 struct Module {
   std::string name, target;  // "sm_80", "sm_90a", ...
@@ -173,6 +198,19 @@ struct Module {
   std::vector<Kernel> kernels;
 };
 
+const TensorDecl* find_tensor(const Module& m, const std::string& name);
+const SharedBuffer* find_buffer(const Kernel& k, const std::string& name);
+const MBarrier* find_mbarrier(const Kernel& k, const std::string& name);
+const NamedBarrier* find_named(const Kernel& k, const std::string& name);
+// Compute capability of a target: "sm_90a" is 90 with `exact` set. Refused: unknown or below sm_80.
+struct Target {
+  int capability = 80;
+  bool exact = false;        // features of just this architecture (wgmma, setmaxnreg)
+  int64_t shared_bytes = 0;  // that one block may use
+};
+Expected<Target> parse_target(const std::string& name);
+
+std::string to_string(const FragmentType& t);  // "f32[i: 64, j: 64] in {register: ...}"
 std::string print(const Module& m);
 std::string print(const Instr& i, const Kernel& k);
 Expected<Module> parse(std::string_view text, const std::string& file = "");  // exact round trip

@@ -24,7 +24,9 @@ struct Bits {
 };
 
 // A linear map over F2. Inputs and outputs are lists of named dimensions; the image of one input
-// bit is a coordinate per output (XOR of images gives every other point). Values are immutable.
+// bit is a coordinate per output (XOR of images gives every other point). Values are immutable. At
+// most 30 bits a dimension and 62 bits of inputs or outputs together. Compositions that make no
+// sense (a bit that the next map lacks) throw std::invalid_argument: they are bugs of the caller.
 class Linear {
  public:
   Linear() = default;  // no inputs, no outputs
@@ -34,7 +36,7 @@ class Linear {
                                std::vector<std::vector<uint32_t>> images);
   // 2^bits points of `in` onto `out`, bit for bit.
   static Linear identity(const std::string& in, const std::string& out, int bits);
-  // Points of `in` that all map to 0 of no output: replication.
+  // Points of `in` without an output: replication.
   static Linear zeros(const std::string& in, int bits);
 
   const std::vector<Bits>& in() const { return in_; }
@@ -50,11 +52,13 @@ class Linear {
   Linear operator*(const Linear& o) const;
   Linear after(const Linear& f) const;    // x -> this(f(x)); f's outputs are this's inputs
   std::optional<Linear> inverse() const;  // of a bijection
-  // A map g with this(g(y)) = y; of several preimages the one with the fewest bits set in the
-  // earliest inputs. nullopt if not surjective.
+  // A map g with this(g(y)) = y; of several preimages the lexicographically smallest, where the
+  // first bit of the first input counts most. nullopt if not surjective.
   std::optional<Linear> right_inverse() const;
   Linear without_output(std::string_view name) const;  // projection: its bits replicate
   Linear renamed(const std::map<std::string, std::string>& names) const;  // inputs and outputs
+  // The same function with its dimensions in this order: those named first (of 0 bits where there
+  // is none), the others after them.
   Linear in_order(const std::vector<std::string>& in, const std::vector<std::string>& out) const;
   int rank() const;
   bool injective() const;
@@ -68,8 +72,10 @@ class Linear {
   std::vector<Bits> in_, out_;
   std::vector<std::vector<uint32_t>> images_;
 };
-std::string to_string(
-    const Linear& l);  // "register: j=1 j=8 i=8; lane: j=2 j=4 i=1 i=2 i=4; warp: i=16"
+// "register: j=1 j=8 i=8; lane: j=2 j=4 i=1 i=2 i=4; warp: i=16"; an image in several outputs is
+// "i=1+j=8", one in none "0". " -> i: 32, j: 16" follows where the outputs are not just what the
+// images reach, in order of appearance.
+std::string to_string(const Linear& l);
 Expected<Linear> parse_linear(std::string_view text);  // exact round trip, sizes included
 
 struct Extent {
@@ -93,24 +99,43 @@ struct Placement {
   int64_t registers() const;                      // a thread; of a fragment
   int64_t elements() const;               // of a shared tile, with its padding to powers of two
   int warps() const;                      // 2^bits of "warp"
-  std::vector<std::string> axes() const;  // sorted
+  std::vector<std::string> axes() const;  // sorted; those of extent 1 too
+  // Coordinates of a register of a thread, or of an offset of a shared tile (lane = warp = 0):
+  // axis -> coordinate.
+  std::map<std::string, int64_t> at(int64_t register_or_offset, int lane = 0, int warp = 0) const;
 };
-std::string to_string(const Placement& p);
+std::string to_string(const Placement& p);  // "repeat (d: 3) register: ...; lane: ..."
 Expected<Placement> parse_placement(std::string_view text);
+// Placement of a tile that lacks `axes`, so that each lane keeps what it needs of them: point-wise
+// operands that broadcast, and results of reductions. Lanes and warps along `axes` hold copies; of
+// registers that become copies of each other the first is kept. Without any axis left: Placement{}.
+Placement without(const Placement& p, const std::vector<std::string>& axes);
+Placement renamed(const Placement& p, const std::map<std::string, std::string>& names);
+// Data lies alike: equal up to lane and warp bits that are left out or say nothing.
+bool alike(const Placement& a, const Placement& b);
 
 // --- fragments of the instructions (PTX ISA, "Warp-level matrix fragments" and "Register fragments
 // for wgmma"). `rows`, `cols`: axes that the instruction's rows and columns run over, lowest bits
-// first, with their power-of-two extents: m = (i: 8, g: 2) has 16 rows. ---
+// first, with their power-of-two extents: m = (i: 8, g: 2) has 16 rows. They may run over several
+// instructions (n, k, m above the instruction's): the bits above take registers, k or n before m.
+// Register bits of one instruction come first. wgmma's warps take bits 4 and 5 of the rows. ---
 struct Split {
   std::string axis;
   int64_t extent = 1;
 };
-enum class Shape : uint8_t {
-  M16N8K16,  // f16, bf16 (mma.sync)
-  M16N8K8,   // tf32 (mma.sync)
-  M64NxK16,  // f16, bf16 (wgmma), n a multiple of 8
-  M64NxK8,   // tf32 (wgmma)
+enum class Shape : uint8_t {  // text: "m16n8k16" "m16n8k8" "m64nxk16" "m64nxk8"
+  M16N8K16,                   // f16, bf16 (mma.sync)
+  M16N8K8,                    // tf32 (mma.sync)
+  M64NxK16,                   // f16, bf16 (wgmma), n a multiple of 8
+  M64NxK8,                    // tf32 (wgmma)
 };
+std::string_view shape_name(Shape s);
+std::optional<Shape> shape_from_name(std::string_view name);
+struct ShapeSize {
+  int m, n, k;  // of one instruction; n of wgmma: its granule
+  bool warpgroup;
+};
+ShapeSize shape_size(Shape s);
 Linear accumulator(Shape s, const std::vector<Split>& m, const std::vector<Split>& n);
 Linear operand_a(Shape s, const std::vector<Split>& m, const std::vector<Split>& k);
 Linear operand_b(Shape s, const std::vector<Split>& n, const std::vector<Split>& k);  // mma.sync
@@ -120,9 +145,22 @@ Linear blocked(const std::vector<Split>& axes, int vector_bits, int lane_bits, i
 // --- shared tiles ---
 // Row-major rows of 2^col_bits elements; 16-byte chunks of a row XORed with row bits so that eight
 // rows of one chunk column, and eight chunks of a row, lie in different banks; 2^swizzle chunks
-// take part (0: none, 1: 32 B, 2: 64 B, 3: 128 B, the modes of a bulk tensor copy).
+// take part (0: none, 1: 32 B, 2: 64 B, 3: 128 B, the modes of a bulk tensor copy; no more than a
+// row has). In rows of up to 128 bytes that is address bits 4.. XOR address bits 7.., as the
+// hardware has it; longer rows XOR with their lowest row bits, and a bulk copy wants them as panels
+// instead: repeats (of the column axis) of blocks whose rows are 16 << swizzle bytes.
 Linear swizzled(const std::vector<Split>& rows, const std::vector<Split>& cols, int element_bytes,
                 int swizzle);
+// The mode 0..3 in which the hardware (bulk tensor copies, wgmma descriptors) reads this tile,
+// whose rows run along `inner`; nullopt if it cannot. Rows are at most 16 << mode bytes then (mode
+// 0: 16); longer ones are panels.
+std::optional<int> hardware_swizzle(const Placement& tile, int element_bytes,
+                                    const std::string& inner);
+// Who touches what when a fragment of 16-bit or 32-bit elements is loaded by ldmatrix or stored by
+// stmatrix: registers are the 16 bytes of a row that a lane addresses, lanes 0..7 the rows of the
+// first 8x8 matrix, 8..15 those of the second... For vector_bits and bank_passes: the instruction
+// fits where 16 bytes of a row are consecutive. nullopt: not a fragment of whole 8x8 matrices.
+std::optional<Linear> matrix_access(const Linear& fragment, int element_bytes, bool transposed);
 
 // --- questions ---
 // Registers that a lane finds at consecutive offsets (log2), up to 16 bytes: the widest vector of
@@ -133,7 +171,8 @@ int vector_bits(const Linear& fragment, const Linear& shared, int element_bytes)
 int bank_passes(const Linear& fragment, const Linear& shared, int element_bytes, int vector_bits);
 enum class Exchange : uint8_t { None, Registers, Shuffle, Shared };
 // What turns data that lies as `from` into `to` (same axes): nothing, another register of the same
-// lane, another lane of the same warp, or another warp.
+// lane, another lane of the same warp, or another warp. Warp bits that are left out: every warp has
+// a copy.
 Exchange exchange(const Placement& from, const Placement& to);
 
 }  // namespace nautilus::memory
