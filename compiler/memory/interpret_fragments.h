@@ -62,6 +62,10 @@ struct Product {
   const Warp& of(int warp) const { return warps[size_t(warp) % warps.size()]; }
 };
 
+// The position of each point in what warp w holds of a tile, by the tile's axes; nullopt: a point
+// that it lacks.
+std::optional<std::vector<int32_t>> positions(const Fragment& f, int w, const Points& points);
+
 // Tables, shared by all values of one placement.
 class Fragments {
  public:

@@ -231,7 +231,9 @@ enum class FaultKind : uint8_t {
                  // fence
   OutOfBounds,   // global or shared
   Deadlock,      // no warp can run; or a barrier with too many arrivals, bytes or threads
-  Uncovered,     // an output element that no block wrote, or two wrote
+  Uncovered,     // an output element that nothing wrote, or that was written twice (tensors that
+                 // AtomicAdd adds to are zero before the first kernel and are exempt)
+  Disagreement,  // copies of one element of a register tile hold different values when stored
   Budget         // more operations than allowed
 };
 std::string_view fault_name(FaultKind k);

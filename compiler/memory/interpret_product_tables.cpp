@@ -54,7 +54,8 @@ Points grid(const std::vector<std::string>& outer_axes,
   return p;
 }
 
-// The position of each point in what warp w holds of an operand; nullopt: one that it lacks.
+}  // namespace
+
 std::optional<std::vector<int32_t>> positions(const Fragment& f, int w, const Points& points) {
   std::vector<int32_t> where(size_t(f.elements), -1), out;
   const Held& h = f.of(w);
@@ -77,8 +78,6 @@ std::optional<std::vector<int32_t>> positions(const Fragment& f, int w, const Po
   }
   return out;
 }
-
-}  // namespace
 
 Expected<const Product*> Fragments::product(const Fragment& c, const Fragment* a, const Fragment* b,
                                             const std::vector<Axis>& contracted,
