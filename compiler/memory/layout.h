@@ -151,9 +151,9 @@ Linear blocked(const std::vector<Split>& axes, int vector_bits, int lane_bits, i
 // instead: repeats (of the column axis) of blocks whose rows are 16 << swizzle bytes.
 Linear swizzled(const std::vector<Split>& rows, const std::vector<Split>& cols, int element_bytes,
                 int swizzle);
-// The mode 0..3 in which the hardware (bulk tensor copies, wgmma descriptors) reads this tile,
-// whose rows run along `inner`; nullopt if it cannot. Rows are at most 16 << mode bytes then (mode
-// 0: 16); longer ones are panels.
+// The mode 0..3 in which the hardware (bulk tensor copies, wgmma descriptors) reads a block of this
+// tile, whose rows run along `inner`; nullopt if it cannot. Rows of mode 1..3 are 16 << mode bytes;
+// those of mode 0 are dense (and 16 bytes for wgmma); longer rows are panels: repeats of `inner`.
 std::optional<int> hardware_swizzle(const Placement& tile, int element_bytes,
                                     const std::string& inner);
 // Who touches what when a fragment of 16-bit or 32-bit elements is loaded by ldmatrix or stored by
