@@ -179,7 +179,7 @@ TEST(Exchange, FindsTheNearestPlace) {
 // exchange() against its definition, on random placements of the same axes.
 TEST(Exchange, AgreesWithEnumeration) {
   std::map<Exchange, int> seen;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng(seed);
     auto random_place = [&](const Linear* like) {
