@@ -91,6 +91,8 @@ void Machine::copy_bulk(Warp& w, const Step& s) {
   counts_["global_read_bytes"] += bytes;
   counts_["shared_write_bytes"] += bytes;
   ++phase.copies;
+  phase.counted = phase.phase + 1;
+  phase.last_copy = &s;
   bulk_.push_back({&s, s.barrier, phase_slot, bytes, phase.phase, id(w)});
 }
 

@@ -36,11 +36,12 @@ bool Machine::addresses(Warp& w, const Step& s) {
     for (size_t p = 0; p < mask_.size(); ++p) {
       if (!mask_[p]) continue;
       if (index_[p] < 0 || index_[p] >= t.extents[d]) {
+        mask_[p] = 0;
+        if (!news(FaultKind::OutOfBounds, s)) continue;
         report(FaultKind::OutOfBounds, s,
                who(w) + " lane " + std::to_string(p % kLanes) + ": index " +
                    std::to_string(index_[p]) + " is outside dimension " + std::to_string(d) +
                    " of " + t.decl->name + " (extent " + std::to_string(t.extents[d]) + ")");
-        mask_[p] = 0;
         continue;
       }
       address_[p] = address_[p] * t.extents[d] + index_[p];
@@ -55,18 +56,19 @@ void Machine::read_cell(const Step& s, int64_t element, const Access& a) {
   if (t.cells.empty()) return;
   Global::Cell& c = t.cells[size_t(element)];
   auto text = [&] { return element_text(t, element); };
-  if (!t.accumulates && c.writes == 0 && options_.only_block.empty())
+  if (!t.accumulates && c.writes == 0 && options_.only_block.empty() &&
+      news(FaultKind::Unwritten, s))
     report(
         FaultKind::Unwritten, s,
         text() + ": " + who(history_.event(a.event), a.lane) + " reads what nothing has written");
   if (c.block != block_) {
-    if (c.block >= kernel_first_block_ && c.wrote)
+    if (c.block >= kernel_first_block_ && c.wrote && news(FaultKind::Race, s))
       report(FaultKind::Race, s,
              text() + ": " + who(history_.event(a.event), a.lane) +
                  " reads what another block of this kernel writes");
     c.records = {}, c.block = block_, c.wrote = false, c.atomic = false;
   }
-  if (auto found = history_.read(c.records, a)) conflict(s, *found, a, false, text());
+  if (auto found = history_.read(c.records, a)) conflict(s, *found, a, false, text);
 }
 
 void Machine::write_cell(const Step& s, int64_t element, const Access& a, bool atomic) {
@@ -75,13 +77,15 @@ void Machine::write_cell(const Step& s, int64_t element, const Access& a, bool a
   Global::Cell& c = t.cells[size_t(element)];
   auto text = [&] { return element_text(t, element); };
   const bool output = t.decl->kind == poly::TensorKind::Output && !t.accumulates;
-  const bool twice = output && c.writes > 0 && options_.only_block.empty();
+  const bool twice =
+      output && c.writes > 0 && options_.only_block.empty() && news(FaultKind::Uncovered, s);
   if (c.block != block_) {
     if (twice)
       report(FaultKind::Uncovered, s,
              text() + ": " + who(history_.event(a.event), a.lane) +
                  " writes what another block wrote before");
-    else if (c.block >= kernel_first_block_ && !(atomic && c.atomic))
+    else if (c.block >= kernel_first_block_ && !(atomic && c.atomic) && !(output && c.writes > 0) &&
+             news(FaultKind::Race, s))
       report(FaultKind::Race, s,
              text() + ": " + who(history_.event(a.event), a.lane) +
                  " writes what another block of this kernel touches");
@@ -94,7 +98,7 @@ void Machine::write_cell(const Step& s, int64_t element, const Access& a, bool a
   const bool both_atomic = atomic && c.records.write >= 0 && c.records.reads < 0 &&
                            history_.event(c.records.write).instr->code == Code::AtomicAdd;
   if (auto found = history_.write(c.records, a); found && !both_atomic)
-    conflict(s, *found, a, true, text());
+    conflict(s, *found, a, true, text);
   c.wrote = true;
   c.atomic = c.atomic && atomic;
   c.writes = uint8_t(std::min(2, c.writes + 1));

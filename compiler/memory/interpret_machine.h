@@ -3,6 +3,7 @@
 // resolved), _registers, _global, _shared, _copies, _products, _barriers, _scheduler, _report.
 #pragma once
 
+#include <functional>
 #include <random>
 #include <set>
 
@@ -98,10 +99,12 @@ struct Warp {
 };
 
 struct PhaseSlot {
-  uint32_t phase = 0;       // ended so far
-  int64_t arrived = 0;      // in this phase
-  int64_t bytes = 0;        // expected less arrived, in this phase
-  int64_t copies = 0;       // bulk copies in flight, issued in this phase
+  uint32_t phase = 0;    // ended so far
+  int64_t arrived = 0;   // in this phase
+  int64_t bytes = 0;     // expected less arrived, in this phase
+  int64_t copies = 0;    // bulk copies in flight, issued in this phase
+  uint32_t counted = 0;  // phases that must have ended for all bulk copies issued to be done
+  const Step* last_copy = nullptr;
   Clock gathered;           // of all that arrived
   std::vector<Clock> ends;  // what was gathered when each phase ended
 };
@@ -274,9 +277,12 @@ class Machine {
   void block_sync(Warp& w, const Step& s);
 
   // interpret_report
+  bool news(FaultKind kind, const Step& s, const Instr* other = nullptr) const {
+    return !stop_ && reported_.count({int(kind), s.instr, other}) == 0;
+  }
   void report(FaultKind kind, const Step& s, const std::string& text, const Instr* other = nullptr);
   void conflict(const Step& s, const Conflict& c, const Access& a, bool write,
-                const std::string& element);
+                const std::function<std::string()>& element);
   int event(Warp& w, const Step& s, int component, uint32_t stamp);
   std::string who(const Warp& w) const;  // role, warp, iteration
   std::string who(const Event& e, int lane) const;

@@ -66,10 +66,11 @@ std::string Machine::who(const Event& e, int lane) const {
 
 // Two accesses of one element that are not ordered as they must be.
 void Machine::conflict(const Step& s, const Conflict& c, const Access& a, bool write,
-                       const std::string& element) {
+                       const std::function<std::string()>& element) {
   const Event& earlier = history_.event(c.event);
+  if (!news(c.kind, s, earlier.instr)) return;
   const std::string now = who(history_.event(a.event), a.lane), then = who(earlier, c.lane);
-  std::string text = element + ": " + now + (write ? " writes" : " reads");
+  std::string text = element() + ": " + now + (write ? " writes" : " reads");
   if (c.kind == FaultKind::InFlight)
     text += " what " + then + " is not known to have finished with";
   else if (c.kind == FaultKind::MissingFence)

@@ -277,9 +277,17 @@ void Machine::deadlock() {
 // warps must have held what the one that stored it held.
 void Machine::end_block() {
   if (stop_) return;
-  for (const BulkCopy& c : bulk_)
-    report(FaultKind::InFlight, *c.step,
-           who(warp(c.warp)) + ": the block ends while this bulk copy is in flight");
+  for (size_t b = 0; b < phases_.size(); ++b)
+    for (size_t slot = 0; slot < phases_[b].size(); ++slot) {
+      const PhaseSlot& p = phases_[b][slot];
+      const size_t component = size_t(history_.components().barrier[b]) + slot;
+      if (p.last_copy && std::none_of(warps_.begin(), warps_.end(), [&](const Warp& w) {
+            return w.knows.clock[component] >= p.counted;
+          }))
+        report(FaultKind::InFlight, *p.last_copy,
+               "the block ends without a wait for the bulk copy that phase " +
+                   std::to_string(p.counted - 1) + " of " + kernel_->mbarriers[b].name + " counts");
+    }
   for (const Warp& w : warps_)
     if (w.last_store && w.knows.store_reads_done < w.stores_committed + (w.open_stores ? 1 : 0))
       report(FaultKind::InFlight, *w.last_store,

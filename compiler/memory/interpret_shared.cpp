@@ -33,7 +33,7 @@ double Machine::read_shared(const Step& s, const Shared& b, int64_t slot, int32_
       b.base + slot * b.slot_cells + int64_t(b.table.offset[size_t(element)]) * b.granules;
   for (int g = 0; g < b.granules; ++g) {
     SharedCell& c = cells_[size_t(cell + g)];
-    if (c.tag != buffer * 8 + g) {
+    if (c.tag != buffer * 8 + g && news(FaultKind::Unwritten, s)) {
       std::string text = element_text(b, slot, element) + ": " +
                          who(history_.event(a.event), a.lane) + " reads what nothing has written";
       if (c.tag >= 0)
@@ -41,7 +41,7 @@ double Machine::read_shared(const Step& s, const Shared& b, int64_t slot, int32_
       report(FaultKind::Unwritten, s, text);
     }
     if (auto found = history_.read(c.records, a))
-      conflict(s, *found, a, false, element_text(b, slot, element));
+      conflict(s, *found, a, false, [&] { return element_text(b, slot, element); });
   }
   return cells_[size_t(cell)].value;
 }
@@ -54,7 +54,7 @@ void Machine::write_shared(const Step& s, const Shared& b, int64_t slot, int32_t
   for (int g = 0; g < b.granules; ++g) {
     SharedCell& c = cells_[size_t(cell + g)];
     if (auto found = history_.write(c.records, a))
-      conflict(s, *found, a, true, element_text(b, slot, element));
+      conflict(s, *found, a, true, [&] { return element_text(b, slot, element); });
     c.tag = buffer * 8 + g;
   }
   cells_[size_t(cell)].value = v;
@@ -74,6 +74,8 @@ bool Machine::buffer_elements(Warp& w, const Step& s, const Shared& b,
     for (size_t p = 0; p < points.count; ++p) {
       if (address_[p] < 0) continue;
       if (index_[p] < 0 || index_[p] >= b.table.extents[a]) {
+        address_[p] = -1;
+        if (!news(FaultKind::OutOfBounds, s)) continue;
         report(FaultKind::OutOfBounds, s,
                who(w) + ": " + b.decl->axes[a].name + "=" + std::to_string(index_[p]) +
                    " is outside " + b.decl->name + " (extent " +

@@ -175,7 +175,7 @@ inline poly::Buffers random_inputs(const Module& m, const poly::Sizes& sizes, ui
     if (t.kind != poly::TensorKind::Input) continue;
     int64_t n = 1;
     for (const IndexExpr& e : t.extents) n *= e.evaluate(sizes);
-    for (auto& b = in[t.name]; n > 0; --n)
+    for (auto& b = in [t.name]; n > 0; --n)
       b.push_back(is_float(t.type) ? round_to_type(normal(rng), t.type) : double(rng() % 4));
   }
   return in;
@@ -240,7 +240,8 @@ inline void expect_product(const poly::Buffers& in, const std::vector<double>& c
     }
 }
 
-// --- kernels: C[M, N] = A[M, K] * B[N, K] ---------------------------------------------------------
+// --- kernels: C[M, N] = A[M, K] * B[N, K]
+// ---------------------------------------------------------
 inline Module product_module(const std::string& name, const std::string& target) {
   Module m;
   m.name = name, m.target = target, m.sizes = {"K", "M", "N"};
@@ -261,14 +262,15 @@ inline Module ampere_product(int64_t bm = 32, int64_t bn = 32, int64_t bk = 32, 
   k.name = "product";
   k.grid = {{"i0", tiles("M", bm)}, {"j0", tiles("N", bn)}};
   const Axis i{"i", bm}, j{"j", bn}, x{"k", bk};
-  k.buffers = {
-      buffer("As", Type::F16, {i, x}, swizzled({{"i", bm}}, {{"k", bk}}, 2, bk >= 64 ? 3 : 2), slots),
-      buffer("Bs", Type::F16, {j, x}, swizzled({{"j", bn}}, {{"k", bk}}, 2, bk >= 64 ? 3 : 2), slots)};
+  k.buffers = {buffer("As", Type::F16, {i, x},
+                      swizzled({{"i", bm}}, {{"k", bk}}, 2, bk >= 64 ? 3 : 2), slots),
+               buffer("Bs", Type::F16, {j, x},
+                      swizzled({{"j", bn}}, {{"k", bk}}, 2, bk >= 64 ? 3 : 2), slots)};
   const Shape shape = Shape::M16N8K16;
   const Linear wi = Linear::identity("warp", "i", 1), wj = Linear::identity("warp", "j", 1),
                w0 = Linear::zeros("warp", 1);
-  const FragmentType c = fragment(
-      Type::F32, {i, j}, accumulator(shape, {{"i", bm / 2}}, {{"j", bn / 2}}) * wi * wj);
+  const FragmentType c =
+      fragment(Type::F32, {i, j}, accumulator(shape, {{"i", bm / 2}}, {{"j", bn / 2}}) * wi * wj);
   const FragmentType a =
       fragment(Type::F16, {i, x}, operand_a(shape, {{"i", bm / 2}}, {{"k", bk}}) * wi * w0);
   const FragmentType b =
@@ -327,18 +329,18 @@ inline Module hopper_product(int slots = 2) {
     at.barrier(Code::Wait, "empty", slot, 0, IndexExpr::mod(turn + 1, 2), "wait_empty");
     at.barrier(Code::ExpectBytes, "full", slot, (bm + bn) * bk * 2, 0, "expect");
     for (const bool left : {true, false}) {
-      at.copy(Code::CopyBulk, left ? "A" : "B",
-              {left ? var("i0") * bm + var("i") : var("j0") * bn + var("j"),
-               var("t") * bk + var("k")},
-              left ? "As" : "Bs", slot, 0, left ? "copy_a" : "copy_b");
+      at.copy(
+          Code::CopyBulk, left ? "A" : "B",
+          {left ? var("i0") * bm + var("i") : var("j0") * bn + var("j"), var("t") * bk + var("k")},
+          left ? "As" : "Bs", slot, 0, left ? "copy_a" : "copy_b");
       at.region.body.back().barrier = "full";
       at.region.body.back().slot_b = slot;
     }
     return -1;
   });
 
-  const FragmentType c = fragment(Type::F32, {i, j},
-                                  accumulator(Shape::M64NxK16, {{"i", bm}}, {{"j", bn}}));
+  const FragmentType c =
+      fragment(Type::F32, {i, j}, accumulator(Shape::M64NxK16, {{"i", bm}}, {{"j", bn}}));
   Body consumer(k);
   const ValueId zero = consumer.constant(0, c);
   const ValueId sum = consumer.loop("t", tiles("K", bk), zero, [&](Body& at, ValueId acc) {
