@@ -52,11 +52,12 @@ bool same_blocks(const Placement& a, const Placement& b, const std::vector<std::
   return repeats(a) == repeats(b);
 }
 
-// Registers of `part` reach all that those of the accumulator name in the axes of `mask`.
-bool covers(const View& part, const View& c, uint64_t mask) {
+// Registers of `part` above the instruction's (the first `own`) reach all instructions that those
+// of the accumulator name in the axes of `mask`: the same rows or columns in the same order.
+bool covers(const View& part, int own, const View& c, uint64_t mask) {
   Basis basis;
-  for (int b = 0; b < part.regs(); ++b) basis.add(part.reg(b) & mask);
-  for (int b = 0; b < c.regs(); ++b)
+  for (int b = own; b < part.regs(); ++b) basis.add(part.reg(b) & mask);
+  for (int b = 2; b < c.regs(); ++b)
     if (!basis.contains(c.reg(b) & mask)) return false;
   return true;
 }
@@ -121,7 +122,7 @@ std::string check_a(const FragmentType& c, const FragmentType& a, const Packing&
     if (va.warp(b) != (vc.warp(b) & mask.m)) return wrong + ", spread over other warps";
   for (int b = 0; b < va.regs(); ++b)
     if ((va.reg(b) & mask.m) && (va.reg(b) & mask.k)) return wrong;
-  if (!same_blocks(c.place, a.place, roles.m) || !covers(va, vc, mask.m) ||
+  if (!same_blocks(c.place, a.place, roles.m) || !covers(va, size.k == 16 ? 3 : 2, vc, mask.m) ||
       !covers_block(va, mask.k))
     return wrong + ", and does not hold all that its warp needs";
   return "";
@@ -140,7 +141,7 @@ std::string check_b(const FragmentType& c, const FragmentType& a, const Fragment
   for (int n = 0; n < vb.regs(); ++n)
     if ((vb.reg(n) & mask.n) && (vb.reg(n) & mask.k)) return wrong;
   if (!same_blocks(c.place, b.place, roles.n) || !same_blocks(a.place, b.place, roles.k) ||
-      !covers(vb, vc, mask.n) || !covers_block(vb, mask.k))
+      !covers(vb, size.k == 16 ? 2 : 1, vc, mask.n) || !covers_block(vb, mask.k))
     return wrong + ", and does not hold all that its warp needs";
   return "";
 }
@@ -348,44 +349,6 @@ std::string check_product(const Scope& s, const Instr& i) {
     if (!(s.type(i.operands[n]) == s.type(i.results[n])))
       return "a result has another type than its operand";
   return "";
-}
-
-std::string check_sync(const Scope& s, const Instr& i) {
-  if (!i.operands.empty() || !i.results.empty()) return "has no operands and results";
-  switch (i.code) {
-    case Code::Arrive:
-    case Code::ExpectBytes:
-    case Code::Wait: {
-      if (s.target.capability < 90) return "mbarriers with phases need sm_90";
-      const MBarrier* b = find_mbarrier(s.kernel, i.barrier);
-      if (!b) return "unknown mbarrier " + i.barrier;
-      if (std::string why = check_slot(s, i.slot, b->slots, b->name); !why.empty()) return why;
-      if (i.code == Code::Wait) {
-        if (i.parity.is_const() && i.parity.constant() != 0 && i.parity.constant() != 1)
-          return "a parity is 0 or 1";
-        return check_names(s, i.parity, {});
-      }
-      return i.count < 1 ? "nothing arrives" : "";
-    }
-    case Code::NamedSync:
-    case Code::NamedArrive:
-      return find_named(s.kernel, i.barrier) ? "" : "unknown named barrier " + i.barrier;
-    case Code::BlockSync:
-      return s.divergence == Scope::Divergence::None
-                 ? ""
-                 : "a block barrier where warps of the role part";
-    case Code::ProxyFence:
-      return s.target.capability < 90 ? "proxies need sm_90" : "";
-    case Code::SetRegisters:
-      if (s.target.capability < 90 || !s.target.exact) return "setmaxnreg needs sm_90a";
-      if (s.role->warps % 4 || s.role->first_warp % 4 || s.divergence == Scope::Divergence::Warps)
-        return "setmaxnreg is executed by whole warpgroups";
-      return i.count < 24 || i.count > 256 || i.count % 8
-                 ? "registers a thread are 24 to 256, a multiple of 8"
-                 : "";
-    default:
-      return "";
-  }
 }
 
 }  // namespace nautilus::memory
