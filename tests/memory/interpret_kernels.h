@@ -228,8 +228,10 @@ inline void expect_fault(const Module& m, const poly::Sizes& sizes, std::set<Fau
     if (!found) return;
   }
 }
-inline void expect_product(const poly::Buffers& in, const std::vector<double>& c, int64_t m,
-                           int64_t n, int64_t k, double tolerance) {
+inline void expect_product(const poly::Buffers& in, const std::vector<double>& c,
+                           const poly::Sizes& sizes, double tolerance = 1e-3) {
+  const int64_t m = sizes.at("M"), k = 8 * sizes.at("K8"),
+                n = sizes.count("N8") ? 8 * sizes.at("N8") : sizes.at("N");
   const auto &a = in.at("A"), &b = in.at("B");
   ASSERT_EQ(int64_t(c.size()), m * n);
   for (int64_t i = 0; i < m; ++i)
@@ -242,25 +244,27 @@ inline void expect_product(const poly::Buffers& in, const std::vector<double>& c
 
 // --- kernels: C[M, N] = A[M, K] * B[N, K]
 // ---------------------------------------------------------
-inline Module product_module(const std::string& name, const std::string& target) {
+// Rows are multiples of 16 bytes: K = 8 * K8, and N = 8 * N8 where C is stored in bulk.
+inline Module product_module(const std::string& name, const std::string& target, bool bulk) {
+  const IndexExpr k = var("K8") * 8, n = bulk ? var("N8") * 8 : var("N");
   Module m;
-  m.name = name, m.target = target, m.sizes = {"K", "M", "N"};
-  m.tensors = {tensor("A", Type::F16, poly::TensorKind::Input, {var("M"), var("K")}),
-               tensor("B", Type::F16, poly::TensorKind::Input, {var("N"), var("K")}),
-               tensor("C", Type::F32, poly::TensorKind::Output, {var("M"), var("N")})};
+  m.name = name, m.target = target, m.sizes = {"K8", "M", bulk ? "N8" : "N"};
+  m.tensors = {tensor("A", Type::F16, poly::TensorKind::Input, {var("M"), k}),
+               tensor("B", Type::F16, poly::TensorKind::Input, {n, k}),
+               tensor("C", Type::F32, poly::TensorKind::Output, {var("M"), n})};
   return m;
 }
-inline IndexExpr tiles(const std::string& size, int64_t tile) {
-  return IndexExpr::floordiv(var(size) + (tile - 1), tile);
+inline IndexExpr tiles(const IndexExpr& size, int64_t tile) {
+  return IndexExpr::floordiv(size + (tile - 1), tile);
 }
 
 // cp.async into a ring of `slots`, ldmatrix, mma.sync; 2 x 2 warps. Notes: copy_a, copy_b, wait,
 // sync, load_a, load_b, store.
 inline Module ampere_product(int64_t bm = 32, int64_t bn = 32, int64_t bk = 32, int slots = 3) {
-  Module m = product_module("ampere", "sm_80");
+  Module m = product_module("ampere", "sm_80", false);
   Kernel k;
   k.name = "product";
-  k.grid = {{"i0", tiles("M", bm)}, {"j0", tiles("N", bn)}};
+  k.grid = {{"i0", tiles(var("M"), bm)}, {"j0", tiles(var("N"), bn)}};
   const Axis i{"i", bm}, j{"j", bn}, x{"k", bk};
   k.buffers = {buffer("As", Type::F16, {i, x},
                       swizzled({{"i", bm}}, {{"k", bk}}, 2, bk >= 64 ? 3 : 2), slots),
@@ -286,7 +290,7 @@ inline Module ampere_product(int64_t bm = 32, int64_t bn = 32, int64_t bk = 32, 
   };
   const ValueId zero = body.constant(0, c);
   for (int s = 0; s + 1 < slots; ++s) copies(body, IndexExpr(s));
-  const ValueId sum = body.loop("t", tiles("K", bk), zero, [&](Body& at, ValueId acc) {
+  const ValueId sum = body.loop("t", tiles(var("K8") * 8, bk), zero, [&](Body& at, ValueId acc) {
     at.plain(Code::CopyWait, "wait", slots - 2);
     at.plain(Code::BlockSync, "sync");
     copies(at, var("t") + (slots - 1));
@@ -310,10 +314,10 @@ inline Module ampere_product(int64_t bm = 32, int64_t bn = 32, int64_t bk = 32, 
 // wait_full, fence, product, commit, wait_product, arrive, stage, proxy, named, store, store_wait.
 inline Module hopper_product(int slots = 2) {
   const int64_t bm = 64, bn = 32, bk = 64;
-  Module m = product_module("hopper", "sm_90a");
+  Module m = product_module("hopper", "sm_90a", true);
   Kernel k;
   k.name = "product";
-  k.grid = {{"i0", tiles("M", bm)}, {"j0", tiles("N", bn)}};
+  k.grid = {{"i0", tiles(var("M"), bm)}, {"j0", tiles(var("N8") * 8, bn)}};
   const Axis i{"i", bm}, j{"j", bn}, x{"k", bk};
   k.buffers = {
       buffer("As", Type::F16, {i, x}, swizzled({{"i", bm}}, {{"k", bk}}, 2, 3), slots, 1024),
@@ -325,7 +329,7 @@ inline Module hopper_product(int slots = 2) {
                   turn = IndexExpr::floordiv(var("t"), slots);
 
   Body producer(k);
-  producer.loop("t", tiles("K", bk), -1, [&](Body& at, ValueId) {
+  producer.loop("t", tiles(var("K8") * 8, bk), -1, [&](Body& at, ValueId) {
     at.barrier(Code::Wait, "empty", slot, 0, IndexExpr::mod(turn + 1, 2), "wait_empty");
     at.barrier(Code::ExpectBytes, "full", slot, (bm + bn) * bk * 2, 0, "expect");
     for (const bool left : {true, false}) {
@@ -343,22 +347,23 @@ inline Module hopper_product(int slots = 2) {
       fragment(Type::F32, {i, j}, accumulator(Shape::M64NxK16, {{"i", bm}}, {{"j", bn}}));
   Body consumer(k);
   const ValueId zero = consumer.constant(0, c);
-  const ValueId sum = consumer.loop("t", tiles("K", bk), zero, [&](Body& at, ValueId acc) {
-    at.barrier(Code::Wait, "full", slot, 0, IndexExpr::mod(turn, 2), "wait_full");
-    at.plain(Code::MmaFence, "fence");
-    Instr product = Body::of(Code::Wgmma, "product");
-    product.operands = {acc}, product.axes = {"k"}, product.span = {x};
-    product.shape = Shape::M64NxK16;
-    product.buffer = "As", product.slot = slot, product.index = {var("i"), var("k")};
-    product.buffer_b = "Bs", product.slot_b = slot, product.index_b = {var("j"), var("k")};
-    const ValueId flying = at.add(product, c);
-    at.plain(Code::MmaCommit, "commit");
-    Instr wait = Body::of(Code::MmaWait, "wait_product");
-    wait.operands = {flying};
-    const ValueId done = at.add(wait, c);
-    at.barrier(Code::Arrive, "empty", slot, 1, 0, "arrive");
-    return done;
-  });
+  const ValueId sum =
+      consumer.loop("t", tiles(var("K8") * 8, bk), zero, [&](Body& at, ValueId acc) {
+        at.barrier(Code::Wait, "full", slot, 0, IndexExpr::mod(turn, 2), "wait_full");
+        at.plain(Code::MmaFence, "fence");
+        Instr product = Body::of(Code::Wgmma, "product");
+        product.operands = {acc}, product.axes = {"k"}, product.span = {x};
+        product.shape = Shape::M64NxK16;
+        product.buffer = "As", product.slot = slot, product.index = {var("i"), var("k")};
+        product.buffer_b = "Bs", product.slot_b = slot, product.index_b = {var("j"), var("k")};
+        const ValueId flying = at.add(product, c);
+        at.plain(Code::MmaCommit, "commit");
+        Instr wait = Body::of(Code::MmaWait, "wait_product");
+        wait.operands = {flying};
+        const ValueId done = at.add(wait, c);
+        at.barrier(Code::Arrive, "empty", slot, 1, 0, "arrive");
+        return done;
+      });
   consumer.store(sum, "Cs", 0, {var("i"), var("j")}, "stage");
   consumer.plain(Code::ProxyFence, "proxy");
   consumer.named(Code::NamedSync, "staged", "named");
