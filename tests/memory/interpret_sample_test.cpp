@@ -41,5 +41,33 @@ TEST(InterpretSamples, HopperProduct) {
   }
 }
 
+TEST(InterpretSamples, CausalAttention) {
+  const Module m = sample("causal_attention");
+  for (const int64_t n : {1, 17, 64, 130}) {
+    const int64_t heads = 2, d = 64;
+    const poly::Sizes sizes = {{"H", heads}, {"N", n}};
+    const poly::Buffers in = random_inputs(m, sizes);
+    const auto out = expect_clean(m, sizes, 2);
+    const auto &q = in.at("Q"), &k = in.at("K"), &v = in.at("V"), &o = out.at("O");
+    ASSERT_EQ(int64_t(o.size()), heads * n * d);
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t i = 0; i < n; ++i) {
+        std::vector<double> p(size_t(i) + 1), row(size_t(d), 0.0);
+        double most = -std::numeric_limits<double>::infinity(), total = 0;
+        for (int64_t j = 0; j <= i; ++j) {
+          for (int64_t x = 0; x < d; ++x)
+            p[size_t(j)] += q[size_t((h * n + i) * d + x)] * k[size_t((h * n + j) * d + x)];
+          most = std::max(most, p[size_t(j)] /= 8);
+        }
+        for (double& x : p) total += x = std::exp(x - most);
+        for (int64_t j = 0; j <= i; ++j)
+          for (int64_t x = 0; x < d; ++x)
+            row[size_t(x)] += p[size_t(j)] / total * v[size_t((h * n + j) * d + x)];
+        for (int64_t x = 0; x < d; ++x)
+          ASSERT_NEAR(o[size_t((h * n + i) * d + x)], row[size_t(x)], 5e-3) << n << " " << i;
+      }
+  }
+}
+
 }  // namespace
 }  // namespace nautilus::memory
