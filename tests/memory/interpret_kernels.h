@@ -371,7 +371,7 @@ inline Module hopper_product(int slots = 2) {
                 0, 0, "store");
   consumer.plain(Code::BulkCommit);
   consumer.plain(Code::BulkWait, "store_wait");
-  k.roles = {{"producer", 0, 1, producer.region}, {"consumer", 1, 4, consumer.region}};
+  k.roles = {{"producer", 4, 1, producer.region}, {"consumer", 0, 4, consumer.region}};
   m.kernels = {k};
   return m;
 }
