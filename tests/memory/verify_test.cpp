@@ -5,7 +5,7 @@ namespace nautilus::memory {
 namespace {
 
 TEST(MemoryVerify, SamplesAreWellFormed) {
-  for (const char* name : {"ampere_product", "hopper_product", "causal_attention"})
+  for (const char* name : {"ampere_product", "hopper_product", "causal_attention", "gather_sums"})
     EXPECT_EQ(why_not(sample_text(name)), "") << name;
 }
 
