@@ -42,6 +42,8 @@ std::string_view stop_reason_name(StopReason r) {
       return "plan budget";
     case StopReason::Interrupted:
       return "interrupted";
+    case StopReason::OperationBudget:
+      return "isl operation budget";
   }
   return "?";
 }

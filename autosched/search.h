@@ -42,7 +42,14 @@ struct SearchNode {
   Knobs knobs;  // Complete nodes
 };
 
-enum class StopReason : uint8_t { Exhausted, TimeBudget, NodeBudget, PlanBudget, Interrupted };
+enum class StopReason : uint8_t {
+  Exhausted,
+  TimeBudget,
+  NodeBudget,
+  PlanBudget,
+  Interrupted,
+  OperationBudget  // isl operations ran out before there was anything to search in
+};
 std::string_view stop_reason_name(StopReason r);
 
 enum class Strategy : uint8_t { BestFirst, Beam, Random, Exhaustive };
@@ -53,10 +60,10 @@ struct SearchOptions {
   uint64_t seed = 1;
   Strategy strategy = Strategy::BestFirst;
   int beam = 64;
-  double seconds = 10;  // budgets; 0: none
+  double seconds = 10;  // budgets; 0: none. Cooperative: what is under way when it ends is cut
   int max_nodes = 100'000;
-  int max_plans = 20'000;  // plans costed
-  unsigned long isl_quota = poly::kDefaultQuota;
+  int max_plans = 20'000;                         // plans costed
+  unsigned long isl_quota = poly::kDefaultQuota;  // of one step
   int top = 10;
   std::string numerics = "reassociate";
   std::atomic<bool>* stop = nullptr;  // set by Ctrl-C or a pause
@@ -74,11 +81,14 @@ struct SearchResult {
   int plans_costed = 0, structures_verified = 0, duplicates = 0;
   double seconds = 0, first_plan_seconds = 0;
   StopReason stop_reason = StopReason::Exhausted;
+  std::string note;  // what the user should know of the answer, in words; "" if nothing
 };
 using EventSink = std::function<void(const SearchEvent&)>;
 
 // `program`: with sizes bound. Every structurally distinct plan that is kept was verified by
-// poly::verify.
+// poly::verify; the program's own order is a plan by definition, and the answer when the budget
+// ends before another one is complete (`note` says so). Time counts as a budget only: until it runs
+// out the result depends on the program, the options and the seed alone.
 Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options,
                               OpsProvider& ops, const EventSink& sink = {});
 // The plan of a node: replays the steps on its path.

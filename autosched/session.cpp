@@ -146,7 +146,8 @@ json session_to_json(const Session& s) {
         {"duplicates", r.duplicates},
         {"seconds", r.seconds},
         {"first_plan_seconds", r.first_plan_seconds},
-        {"stop_reason", static_cast<int>(r.stop_reason)}}},
+        {"stop_reason", static_cast<int>(r.stop_reason)},
+        {"note", r.note}}},
       {"strings", strings.all()},
       {"nodes", std::move(nodes)},
       {"notes", std::move(notes)}};
@@ -182,9 +183,10 @@ Expected<Session> session_from_json(const json& j) {
     s.result.seconds = r.at("seconds").get<double>();
     s.result.first_plan_seconds = r.at("first_plan_seconds").get<double>();
     int stop = r.at("stop_reason").get<int>();
-    if (stop < 0 || stop > static_cast<int>(StopReason::Interrupted))
+    if (stop < 0 || stop > static_cast<int>(StopReason::OperationBudget))
       throw std::out_of_range("unknown stop reason");
     s.result.stop_reason = static_cast<StopReason>(stop);
+    s.result.note = r.value("note", "");
     std::vector<std::string> strings = j.at("strings").get<std::vector<std::string>>();
     const json& nodes = j.at("nodes");
     s.result.nodes.reserve(nodes.size());

@@ -19,6 +19,7 @@ Context::Context() : ctx_(isl_ctx_alloc()) {
 // Frees the context; if objects of it are still alive isl keeps it (a leak, never a dangling
 // pointer).
 Context::~Context() {
+  known_.clear();
   isl_ctx_set_max_operations(ctx_.get(), 0);
   isl_ctx_free(ctx_.get());
 }

@@ -28,8 +28,24 @@ class Context {
   Context& operator=(const Context&) = delete;
   isl::ctx get() const { return ctx_; }
 
+  // Results that were derived from objects of this context, for whoever derives them again. The key
+  // begins with the kind of result, which fixes its type T, and holds all that the result depends
+  // on. A result may hold isl objects of this context, never a ContextPtr; one thread uses it.
+  template <class T>
+  std::shared_ptr<const T> known(const std::string& key) const {
+    const auto at = known_.find(key);
+    return at == known_.end() ? nullptr : std::static_pointer_cast<const T>(at->second);
+  }
+  template <class T>
+  void keep(const std::string& key, T result) {
+    if (known_.size() >= kMostKnown) known_.clear();
+    known_.insert_or_assign(key, std::make_shared<const T>(std::move(result)));
+  }
+
  private:
+  static constexpr size_t kMostKnown = 4096;
   isl::ctx ctx_;
+  std::map<std::string, std::shared_ptr<const void>> known_;
 };
 using ContextPtr = std::shared_ptr<Context>;
 inline ContextPtr make_context() { return std::make_shared<Context>(); }

@@ -133,6 +133,27 @@ Expected<DependenceSet> dependences(const Program& p, unsigned long quota) {
   return r;
 }
 
+DependenceSet final_value_flow(const Program& p, const std::vector<std::string>& statements) {
+  DependenceSet out;
+  for (const std::string& source : statements) {
+    const Statement* w = p.statement(source);
+    if (!w || !w->reduction) continue;
+    const isl::map written = restricted(p, *w, w->write);
+    for (const std::string& sink : statements) {
+      const Statement* s = p.statement(sink);
+      for (size_t k = 0; s && k < s->reads.size(); ++k) {
+        const Access& read = s->reads[k];
+        if (read.tensor != w->write.tensor) continue;
+        const isl::map pairs = written.apply_range(restricted(p, *s, read).reverse()).coalesce();
+        if (!pairs.is_empty())
+          out.all.push_back({DepKind::Flow, source, sink, read.tensor, static_cast<int>(k),
+                             align_params(pairs, p.params), !read.gathers.empty()});
+      }
+    }
+  }
+  return out;
+}
+
 const std::vector<std::string> DependenceSet::relaxations() const {
   std::vector<std::string> out;
   for (const Dependence& d : all)

@@ -37,4 +37,9 @@ struct DependenceSet {
 // quota runs out.
 Expected<DependenceSet> dependences(const Program& p, unsigned long quota = kDefaultQuota);
 
+// Only the flow from reductions among `statements` to readers among them: of a valid program, where
+// reductions are complete before they are read, these need no order and no dataflow. Throws
+// isl::exception.
+DependenceSet final_value_flow(const Program& p, const std::vector<std::string>& statements);
+
 }  // namespace nautilus::poly

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "polyhedral/context_hash.h"
+
 namespace nautilus::poly {
 
 namespace {
@@ -336,6 +338,13 @@ bool equal(const Program& a, const Program& other) {
          a.original.map()
              .intersect_domain(a.domain())
              .is_equal(b.original.map().intersect_domain(a.domain()));
+}
+
+uint64_t content_hash(const Program& p) {
+  if (const uint64_t known = p.hash.get()) return known;
+  const uint64_t h = std::max<uint64_t>(1, hash_bytes(kHashSeed, print_naut(p)));
+  p.hash.set(h);
+  return h;
 }
 
 }  // namespace nautilus::poly

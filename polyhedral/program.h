@@ -1,6 +1,7 @@
 // What is computed: tensors, and statements over integer sets. (design: architecture.md stage 2)
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,19 @@ struct Statement {
   size_t n_dims() const { return n_dim(domain); }
 };
 
+// A hash computed at most once an object. Copies start empty: a copy is about to be changed.
+class HashOnce {
+ public:
+  HashOnce() = default;
+  HashOnce(const HashOnce&) {}
+  HashOnce& operator=(const HashOnce&) { return value_ = 0, *this; }
+  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+  void set(uint64_t h) const { value_.store(h, std::memory_order_relaxed); }
+
+ private:
+  mutable std::atomic<uint64_t> value_ = 0;  // 0: not computed
+};
+
 // A whole operator. Values; copying shares isl objects. `original` is the defining order of
 // execution (a sequence of one band a statement unless given otherwise).
 struct Program {
@@ -82,6 +96,7 @@ struct Program {
   isl::schedule original;
   Sizes typical;                     // sizes the spec names as typical (defaults for run/explore)
   std::vector<std::string> scalars;  // scalar inputs (rank-0 Input tensors also listed in tensors)
+  HashOnce hash;                     // see content_hash
 
   const Tensor* tensor(std::string_view name) const;
   const Statement* statement(std::string_view name) const;
@@ -122,6 +137,9 @@ Expected<Program> parse_naut(ContextPtr ctx, std::string_view text, const std::s
 bool equal(const Program& a,
            const Program& b);  // may be of different contexts (compares texts/sets)
 ProgramPtr clone_into(ContextPtr ctx, const Program& p);  // for another worker
+// Of the text form: equal across contexts and runs; programs that mean the same in other words
+// differ. Kept with the object, so compute it only for one that will not change any more.
+uint64_t content_hash(const Program& p);
 
 // The straightforward evaluator: runs `original` instance by instance in double precision (or
 // rounding each stored value to its tensor's type when round_stores). For tests and small sizes;

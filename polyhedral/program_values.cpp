@@ -2,6 +2,7 @@
 #include <map>
 
 #include "polyhedral/program_check.h"
+#include "polyhedral/program_guards.h"
 
 namespace nautilus::poly {
 
@@ -107,11 +108,14 @@ class Values {
     const std::string which = "read $" + std::to_string(k) + " of " + r.tensor;
     if (from.empty()) return problem(s.name, which + ": " + r.tensor + " is never written");
     for (const Statement* w : from)
-      if (w->guard && !w->reduction && !s.guard)
+      if (auto lacks = w->reduction ? std::nullopt : missing_condition(p_, *w, s, r)) {
+        const std::string condition = condition_text(*w, *lacks);
         return problem(s.name,
-                       which + ": " + w->name + " writes it only where its guard holds, but " +
-                           s.name + " has no guard",
-                       "guard the reader with the same condition");
+                       which + ": " + w->name + " writes it only where " + condition + ", but " +
+                           s.name +
+                           (s.guard ? " runs under another condition" : " has no guard"),
+                       "guard " + s.name + " with " + condition + " of the instance it reads from");
+      }
     if (from[0]->reduction) return final_value(s, r, which, *from[0]);
     const isl::map undefined = several(r.tensor) ? unwritten(s, r) : unwritten_once(s, r, *from[0]);
     if (!undefined.is_empty())

@@ -45,6 +45,15 @@ Expected<RepairResult> derive_repair(const RepairRequest& r);
 // tensors, "c0", "c1", ... for everything else (one a distinct access after inlining).
 Expected<Expr> inlined_term(const RepairRequest& r);
 
+// Repair::moved of r among the repairs that keep stale values of the same source, with what was
+// shown; the Refusal says what was not.
+struct Moved {
+  std::vector<Expr> accumulators;
+  std::vector<Obligation> shown;
+};
+Expected<Moved> moved_accumulators(const Program& p, const Repair& r,
+                                   const std::vector<Repair>& together);
+
 // Range facts used by the proofs: what a reduction's running value can be ("max of f32: [-inf,
 // inf)", "sum of exp(...): (0, inf)").
 struct ValueRange {

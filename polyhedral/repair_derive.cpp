@@ -39,6 +39,10 @@ bool reserved(const std::string& name) {
   return name.ends_with("'");
 }
 
+// A stale reference scales terms by at most 2^8: far from overflow in every type that accumulates,
+// and rare to be left by chance.
+constexpr double kLazyBound = 8;
+
 class Deriver {
  public:
   explicit Deriver(const RepairRequest& r) : r_(r), p_(*r.program) {}
@@ -333,17 +337,51 @@ class Deriver {
     for (const std::string& tensor : s.exponential)
       for (const Statement* u : used_) {
         if (u->write.tensor != tensor) continue;
-        if (auto o = lazy_reference(p_, u->name)) {
-          r.obligations.push_back(*o);
-          r.lazy_bound = 8;
-        }
+        const auto cancels = lazy_reference(p_, u->name);
+        if (!cancels) continue;
+        Ranges facts;
+        for (const Statement* v : used_)
+          facts[v->write.tensor] = facts[v->write.tensor + "'"] = running_range(p_, v->name);
+        const auto condition = may_stay(r, tensor, kLazyBound, facts);
+        if (!condition) continue;
+        r.obligations.push_back(*cancels);
+        r.may_stay = *condition;
+        r.lazy_source = tensor;
+        r.lazy_bound = kLazyBound;
+        return;
       }
   }
 };
 
 }  // namespace
 
-Expected<RepairResult> derive_repair(const RepairRequest& r) { return Deriver(r).run(); }
+namespace {
+
+// All that a derivation depends on, but for the band, which it only passes on.
+std::string key_of(const RepairRequest& r) {
+  std::string key = "derive_repair " + std::to_string(content_hash(*r.program)) + " " +
+                    std::to_string(static_cast<int>(r.policy)) + " " + r.target;
+  for (const auto* names : {&r.sources, &r.via, &r.others}) {
+    key += " |";
+    for (const std::string& n : *names) key += " " + n;
+  }
+  return key;
+}
+
+}  // namespace
+
+Expected<RepairResult> derive_repair(const RepairRequest& r) {
+  Context& context = *r.program->context;
+  const std::string key = key_of(r);
+  if (const auto known = context.known<RepairResult>(key)) {
+    RepairResult out = *known;
+    out.repair.band = r.band;
+    return out;
+  }
+  Expected<RepairResult> made = Deriver(r).run();
+  if (made) context.keep(key, *made);
+  return made;
+}
 
 Expected<Expr> inlined_term(const RepairRequest& r) {
   const Statement* t = r.program->statement(r.target);

@@ -154,5 +154,10 @@ Expected<Solution> solve(const Problem& p);  // cached on all of the problem; th
 
 // Whether what is finally stored depends on which value the source takes; see Repair::lazy_bound.
 std::optional<Obligation> lazy_reference(const Program& p, const std::string& source);
+// When a value of this source may be kept although it changed: the factor by which the change alone
+// scales every accumulator lies within 2^-bound and 2^bound. Nothing if the corrections are no such
+// factors. Adds what was shown to r.obligations.
+std::optional<Expr> may_stay(Repair& r, const std::string& source, double bound,
+                             const Ranges& facts);
 
 }  // namespace nautilus::poly::algebra

@@ -52,9 +52,19 @@ struct Repair {
   // it, so that terms are the target's identity and not NaN where all inputs so far were -inf.
   // Corrections see the source itself.
   std::map<std::string, std::pair<double, double>> rest;
-  // Lazy reference: the correction cancels in the final result, so a stale r within `lazy_bound`
-  // (in log2 units, 0: not allowed) may be kept. Set only with its own discharged obligation.
+  // Lazy reference: the correction cancels in the final result, so a stale value of the source
+  // `lazy_source` (a tensor) may be kept while that scales the accumulators by at most
+  // 2^lazy_bound (0: not allowed). Set only with its own discharged obligations. `may_stay` says
+  // when: over "<tensor>" (the value kept) and "<tensor>'" (the present one); false where either
+  // makes it NaN. Where it is false the accumulators are corrected as they always are.
   double lazy_bound = 0;
+  std::string lazy_source;
+  Expr may_stay;
+  bool lazy = false;  // chosen (transform lazy_reference)
+  // Of a lazy repair: what each accumulator becomes when lazy_source moves and the other sources
+  // that are accumulators of lazy repairs follow it. Over "t0".., "<lazy source>", its new value
+  // primed, and the other sources as they were.
+  std::vector<Expr> moved;
 };
 
 }  // namespace nautilus::poly

@@ -82,7 +82,7 @@ NodePtr replaced(const NodePtr& n, NodeId id, const NodePtr& by) {
 
 Schedule initial_schedule(ProgramPtr p) {
   Schedule s;
-  s.program = p;
+  s.program = s.origin = p;
   if (p->original.is_null()) {
     s.root = textual_tree(*p, s.next_id);
     return s;

@@ -6,7 +6,6 @@
 // and edit per-statement affine functions; isl's cursor rebuilds the spine and forgets identity.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -41,22 +40,14 @@ struct BandMember {
 
 enum class NodeKind : uint8_t { Band, Sequence, Filter, Mark, Leaf };
 
-// A hash computed at most once a node. Copies start empty: a copied node is about to be changed.
+// A node's hashes, with and without tile sizes.
 class HashCache {
  public:
-  HashCache() = default;
-  HashCache(const HashCache&) {}
-  HashCache& operator=(const HashCache&) { return clear(), *this; }
-  uint64_t get(bool ignore_sizes) const {
-    return value_[ignore_sizes].load(std::memory_order_relaxed);
-  }
-  void set(bool ignore_sizes, uint64_t h) const {
-    value_[ignore_sizes].store(h, std::memory_order_relaxed);
-  }
-  void clear() { value_[0] = 0, value_[1] = 0; }
+  uint64_t get(bool ignore_sizes) const { return value_[ignore_sizes].get(); }
+  void set(bool ignore_sizes, uint64_t h) const { value_[ignore_sizes].set(h); }
 
  private:
-  mutable std::atomic<uint64_t> value_[2] = {0, 0};  // 0: not computed
+  HashOnce value_[2];
 };
 
 // Something derived from a node that another file computes once and keeps with it. Not copied, like
@@ -103,9 +94,11 @@ struct TransformStep {
 };
 
 // A state of scheduling. A value: copying shares everything. The program may differ from the first
-// one (recompute, split-k and families add statements).
+// one (recompute, split-k and families add statements); what it must compute stays `origin`, set
+// once by initial_schedule and only read by the verifier.
 struct Schedule {
   ProgramPtr program;  // first: holds the context
+  ProgramPtr origin;
   NodePtr root;        // over the whole domain of program
   NodeId next_id = 1;
   std::map<std::string, Scope> scopes;  // Temps only; absent means Global

@@ -45,6 +45,7 @@ uint64_t hash_repair(const Schedule& s, const Repair& r) {
   for (const auto* names : {&r.targets, &r.sources, &r.via})
     for (const std::string& n : *names) h = hash_bytes(hash_combine(h, 1), n);
   for (const Expr& e : r.corrections) h = hash_combine(h, e ? e->hash : 0);
+  if (r.lazy) h = hash_bytes(h, "lazy");
   return r.lazy_bound != 0 ? hash_bytes(h, std::to_string(r.lazy_bound)) : h;
 }
 

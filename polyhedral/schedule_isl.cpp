@@ -56,6 +56,7 @@ std::string state_mark(const Schedule& s) {
   for (const Repair& r : s.repairs) {
     out += "repair:" + std::to_string(r.band);
     for (const std::string& t : r.targets) out += ":" + t;
+    if (r.lazy) out += ":lazy";
     out += " ";
   }
   if (out.size() > kStateMark.size()) out.pop_back();

@@ -24,7 +24,7 @@ std::vector<std::string> statements_of(const std::vector<NodePtr>& children) {
 
 // What a node adds when nothing below names statements: a filter's sets, a band's functions.
 void derive(Node& n) {
-  n.hash.clear();
+  n.hash = {};
   n.forms.value.reset();
   n.statements = statements_of(n.children);
   if (!n.statements.empty()) return;

@@ -74,6 +74,7 @@ std::string node_text(const Schedule& s, const Node& n) {
     if (r.band == n.id) {
       out += "  repairs";
       for (const std::string& t : r.targets) out += " " + t;
+      if (r.lazy) out += " (lazy " + r.lazy_source + ")";
     }
   return out;
 }
@@ -144,7 +145,9 @@ nlohmann::json to_json(const Schedule& s) {
                             {"targets", r.targets},
                             {"sources", r.sources},
                             {"via", r.via},
-                            {"numeric", std::string(numeric_tag_name(r.numeric))}});
+                            {"numeric", std::string(numeric_tag_name(r.numeric))},
+                            {"lazy_bound", r.lazy_bound},
+                            {"lazy", r.lazy}});
   for (const TransformStep& t : s.script)
     j["script"].push_back({{"name", t.name}, {"params", nlohmann::json::parse(t.params)}});
   return j;

@@ -5,7 +5,9 @@
 
 #include "polyhedral/legality.h"
 #include "polyhedral/verify_order.h"
+#include "polyhedral/verify_program.h"
 #include "polyhedral/verify_repairs.h"
+#include "polyhedral/verify_rolling.h"
 
 namespace nautilus::poly {
 
@@ -34,7 +36,8 @@ class Verifier {
 
   Verification run() {
     out_.ok = true;
-    complete();
+    same_program();
+    if (out_.ok) complete();
     for (const Pair& d : pairs_of_accesses_) {
       if (!out_.ok) return finish();
       order(d);
@@ -47,6 +50,7 @@ class Verifier {
       if (auto problem = repair_problem(s_, s_.repairs[k], out_.checked))
         fail("repair of " + first(s_.repairs[k]) + ": " + *problem);
     }
+    rolling();
     return finish();
   }
 
@@ -68,6 +72,30 @@ class Verifier {
     out_.verdict.kind = VerdictKind::Illegal;
     out_.verdict.why = std::move(why);
     out_.verdict.witness = std::move(w);
+  }
+
+  void fail(const Doubt& d, const std::string& about) {
+    fail(about + d.why);
+    if (d.undecided) out_.verdict.kind = VerdictKind::Unknown;
+  }
+
+  // What a transform made of the program computes what the original program does.
+  void same_program() {
+    if (!s_.origin) return fail("the schedule does not say which program it is to compute");
+    if (auto doubt = program_doubt(*s_.origin, p_, out_.checked)) fail(*doubt, "");
+  }
+
+  // The values of rolling updates, band by band.
+  void rolling() {
+    std::map<int, std::vector<const Repair*>> by_band;
+    for (const Repair& r : s_.repairs) by_band[r.band].push_back(&r);
+    for (const auto& [band, repairs] : by_band) {
+      if (!out_.ok) return;
+      if (auto doubt = rolling_doubt(s_, repairs))
+        return fail(*doubt, "repair of " + first(*repairs[0]) + ": ");
+      out_.checked.push_back("rolling updates at band " + std::to_string(band) +
+                             " end with the program's values on sampled data");
+    }
   }
 
   Verification finish() {

@@ -6,6 +6,9 @@
 namespace nautilus::sched {
 namespace {
 
+// Share of the iterations in which a stale reference moves.
+constexpr double kMovedShare = 0.125;
+
 std::vector<std::string> loop_names(const StmtModel& s, size_t depth) {
   std::vector<std::string> out;
   for (size_t i = 0; i < depth && i < s.loops.size(); ++i) out.push_back(s.loops[i].member);
@@ -50,9 +53,16 @@ void add_corrections(const StructureModel& m, const StmtModel& s, StructureOps& 
         // own axes.
         std::vector<std::string> axes = axes_of(s, s.accesses.back().depends);
         if (unit != "fma") axes = source_axes(m, s, r, axes);
-        out.entries.push_back({s.stmt->name, unit, unit == "fma" ? 1.0 : n, axes,
+        out.entries.push_back({s.stmt->name, unit,
+                               (unit == "fma" ? 1.0 : n) * (r.lazy ? kMovedShare : 1), axes,
                                loop_names(s, s.loops.size()), false, ""});
       }
+      // Whether a stale reference may stay is asked once for each of the source's elements.
+      if (r.lazy && k == 0)
+        for (auto& [unit, n] : units_of(r.may_stay))
+          out.entries.push_back({s.stmt->name, unit, n,
+                                 source_axes(m, s, r, axes_of(s, s.accesses.back().depends)),
+                                 loop_names(s, s.loops.size()), false, ""});
     }
 }
 

@@ -39,6 +39,9 @@ class Evaluator {
 // Geometry of one statement's tile, shared by the parts of the evaluator.
 int64_t tile_extent(const StmtModel& s, const TileDim& t);
 double tile_lanes(const StmtModel& s);
+// Lanes of tile axes as counted operations name them. Rewriting gives axes that are the same one
+// name, which may be the tile member of another statement of the kernel.
+double lanes_of(const StructureModel& m, const StmtModel& s, const std::vector<std::string>& axes);
 // A product's tile: rows (only in the first operand), columns (only in the second), depth
 // (reduced), batch (both).
 struct ProductShape {

@@ -23,6 +23,22 @@ double tile_lanes(const StmtModel& s) {
   return n;
 }
 
+double lanes_of(const StructureModel& m, const StmtModel& s, const std::vector<std::string>& axes) {
+  const auto extent = [](const StmtModel& of, const std::string& axis) -> std::optional<int64_t> {
+    for (const TileDim& t : of.tile)
+      if (t.member == axis) return tile_extent(of, t);
+    return std::nullopt;
+  };
+  double n = 1;
+  for (const std::string& a : axes) {
+    std::optional<int64_t> e = extent(s, a);
+    for (size_t k = 0; k < m.stmts.size() && !e; ++k)
+      if (m.stmts[k].kernel == s.kernel) e = extent(m.stmts[k], a);
+    if (e) n *= static_cast<double>(*e);
+  }
+  return n;
+}
+
 ProductShape product_shape(const StmtModel& s) {
   ProductShape out;
   const AccessModel *a = nullptr, *b = nullptr;

@@ -59,14 +59,6 @@ std::vector<TileCoordinate> named_coordinates(const StmtModel& s,
   return out;
 }
 
-double lanes_of(const StmtModel& s, const std::vector<std::string>& axes) {
-  double n = 1;
-  for (const TileDim& t : s.tile)
-    if (std::find(axes.begin(), axes.end(), t.member) != axes.end())
-      n *= static_cast<double>(tile_extent(s, t));
-  return n;
-}
-
 // Serial loop iterations of one block: over the distinct loop nests, those of the longest block.
 double serial_steps(const StructureModel& m, int kernel, double imbalance, TileCounter& counter) {
   std::map<std::string, double> nests;
@@ -135,7 +127,7 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
       double full = counter_.full(s, coords);
       times = e.partial ? times - full : full;
     }
-    double lanes = lanes_of(s, e.axes), n = e.per_lane * lanes * times;
+    double lanes = lanes_of(m, s, e.axes), n = e.per_lane * lanes * times;
     r.ops[e.unit] += n;
     if (e.unit == "matrix") {
       Type t = Type::F16;

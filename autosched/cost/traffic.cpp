@@ -35,14 +35,6 @@ const AccessModel* access_of(const StmtModel& s, const std::string& tensor, bool
   return nullptr;
 }
 
-double entry_lanes(const StmtModel& s, const StructureOps::Entry& e) {
-  double n = 1;
-  for (const TileDim& t : s.tile)
-    if (std::find(e.axes.begin(), e.axes.end(), t.member) != e.axes.end())
-      n *= static_cast<double>(tile_extent(s, t));
-  return n;
-}
-
 // Bytes fetched in whole lines for one byte asked for along the tensor's last dim by one tile.
 double line_waste(const StmtModel& s, const AccessModel& a, double line) {
   if (a.index.empty() || !a.tensor) return 1;
@@ -79,8 +71,8 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
     for (const LoopDim& l : s.loops)
       if (std::find(e.loops.begin(), e.loops.end(), l.member) != e.loops.end())
         coords.push_back({l.e, l.step});
-    double bytes =
-        e.per_lane * entry_lanes(s, e) * counter.nonempty(s, coords) * type_bytes(a->tensor->type);
+    double bytes = e.per_lane * lanes_of(m, s, e.axes) * counter.nonempty(s, coords) *
+                   type_bytes(a->tensor->type);
     if (m.scope(e.tensor) == poly::Scope::Shared) {
       out.bytes["shared"] += bytes;
       continue;

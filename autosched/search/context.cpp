@@ -19,23 +19,29 @@ double distinct_bytes(const poly::Program& p, const StmtModel& m, const poly::Ac
 }  // namespace
 
 Expected<ProgramContextPtr> program_context(poly::ProgramPtr p, unsigned long quota) {
-  auto c = std::make_shared<ProgramContext>();
-  c->program = p;
-  Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(p);
+  Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(std::move(p));
   if (!facts) return facts.error();
-  c->facts = *facts;
-  c->axes = program_axes(**facts);
+  return program_context(*facts, quota);
+}
+
+Expected<ProgramContextPtr> program_context(std::shared_ptr<const ProgramFacts> facts,
+                                            unsigned long quota) {
+  auto c = std::make_shared<ProgramContext>();
+  const poly::ProgramPtr p = facts->program;
+  c->program = p;
+  c->facts = facts;
+  c->axes = program_axes(*facts);
   Expected<poly::DependenceSet> deps = poly::dependences(*p, quota);
   if (!deps) return deps.error();
   c->deps = *deps;
   for (const poly::Statement& st : p->statements) {
-    const StmtModel& m = (*facts)->stmts.at(st.name);
+    const StmtModel& m = facts->stmts.at(st.name);
     c->work.push_back(statement_work(m));
     std::map<std::string, double> reads;
     for (const poly::Access& a : st.reads)
-      reads[a.tensor] = std::max(reads[a.tensor], distinct_bytes(*p, m, a, (*facts)->sizes));
+      reads[a.tensor] = std::max(reads[a.tensor], distinct_bytes(*p, m, a, facts->sizes));
     c->reads.push_back(std::move(reads));
-    c->written.push_back(distinct_bytes(*p, m, st.write, (*facts)->sizes));
+    c->written.push_back(distinct_bytes(*p, m, st.write, facts->sizes));
   }
   return ProgramContextPtr(c);
 }
@@ -55,7 +61,9 @@ double Actions::kernel_bound(const ProgramContext& p, int first, int last) const
   double cache = machine_.levels.size() > 1 ? machine_.levels[1].capacity.value / 2 : 0;
   std::map<std::string, double> in, out;
   double matrix = 0, special = 0;
+  bool runs = false;  // a kernel without instances is not launched
   for (int i = first; i <= last; ++i) {
+    runs |= !p.facts->stmts.at(st[i].name).empty();
     for (auto& [tensor, bytes] : p.reads[i]) in[tensor] = std::max(in[tensor], bytes);
     out[st[i].write.tensor] = std::max(out[st[i].write.tensor], p.written[i]);
     if (p.work[i].matrix_flops > 0)
@@ -78,7 +86,7 @@ double Actions::kernel_bound(const ProgramContext& p, int first, int last) const
     if (leaves) bytes += b;
   }
   return std::max({bytes / machine_.levels.front().bandwidth.value, matrix, special}) +
-         machine_.launch_latency.value;
+         (runs ? machine_.launch_latency.value : 0);
 }
 
 // Blocks along an axis that an operand does not depend on load the same elements again: (block,

@@ -1,5 +1,7 @@
 #include "autosched/search/engine.h"
 
+#include "autosched/search/lazy.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -52,6 +54,24 @@ bool Engine::stop() {
   else if (options_.max_plans > 0 && result_.plans_costed >= options_.max_plans)
     stop_reason_ = StopReason::PlanBudget;
   return stop_reason_.has_value();
+}
+
+Engine::Clock::time_point Engine::deadline() const {
+  if (options_.seconds <= 0) return Clock::time_point::max();
+  return start_ + std::chrono::duration_cast<Clock::duration>(
+                      std::chrono::duration<double>(std::min(options_.seconds, 1e9)));
+}
+
+// What isl or a loop gave up because the moment had come says nothing about the node.
+bool Engine::cut(int node, const char* what) {
+  if (!poly::out_of_time()) return false;
+  stop();
+  result_.nodes[node].state = NodeState::Budget;
+  result_.nodes[node].reason =
+      std::string(what) + " was not finished: " +
+      std::string(stop_reason_name(stop_reason_.value_or(StopReason::TimeBudget)));
+  changed(node);
+  return true;
 }
 
 int Engine::add_node(int parent, const std::string& decision, double bound) {
@@ -107,6 +127,13 @@ void Engine::follow_up(const Pending& p, Taken& t) {
   frontier_.push({id, std::move(*t.also), p.from, p.depth, p.order + 1, p.departures});
 }
 
+void Engine::outside_beam(const Pending& p) {
+  result_.nodes[p.node].state = NodeState::Dominated;
+  result_.nodes[p.node].reason = "outside the beam of " + std::to_string(options_.beam) +
+                                 ": bound " + time_text(p.candidate.bound);
+  changed(p.node);
+}
+
 void Engine::process(const Pending& p) {
   double limit = threshold();
   if (p.candidate.bound >= limit) {
@@ -119,6 +146,7 @@ void Engine::process(const Pending& p) {
     return;
   }
   Taken t = actions_.take(*p.from, p.candidate);
+  if (cut(p.node, "this decision")) return;
   SearchNode& n = result_.nodes[p.node];
   n.steps = std::move(t.steps);
   n.verdict = t.verdict;
@@ -164,6 +192,7 @@ void Engine::evaluate(int node, const SearchState& state) {
     return fail(NodeState::Duplicate, "the same structure as node " + std::to_string(it->second));
   }
   poly::Verification v = poly::verify(state.schedule, options_.isl_quota);
+  if (cut(node, "its verification")) return;
   ++result_.structures_verified;
   if (!v.ok) {
     bool illegal = v.verdict.kind == poly::VerdictKind::Illegal;
@@ -171,8 +200,10 @@ void Engine::evaluate(int node, const SearchState& state) {
                 "the independent verifier refuses it: " + v.verdict.why);
   }
   Expected<StructureOps> ops = ops_.structure_ops(state.schedule);
+  if (cut(node, "its lowering")) return;
   if (!ops) return fail(NodeState::Failed, ops.error().text());
   Expected<StructureModel> model = structure_model(state.schedule, state.program->facts);
+  if (cut(node, "its cost")) return;
   if (!model) return fail(NodeState::Failed, model.error().text());
   if (ops->entries.empty()) *ops = direct_ops(*model);
   Evaluator& evaluator = evaluator_for(state);
@@ -180,11 +211,8 @@ void Engine::evaluate(int node, const SearchState& state) {
     std::vector<std::vector<KernelChoice>> choices;
     std::vector<const KernelChoice*> best;
     for (size_t k = 0; k < model->kernels.size(); ++k)
-      choices.push_back(kernel_choices(
-          *model, static_cast<int>(k), state.program->axes, *ops, evaluator, rng_, kChoices, [&] {
-            return options_.seconds > 0 && elapsed() >= options_.seconds &&
-                   result_.first_plan_seconds > 0;
-          }));
+      choices.push_back(kernel_choices(*model, static_cast<int>(k), state.program->axes, *ops,
+                                       evaluator, rng_, kChoices));
     for (const std::vector<KernelChoice>& list : choices)
       best.push_back(&*std::min_element(
           list.begin(), list.end(), [](const KernelChoice& a, const KernelChoice& b) {
@@ -193,19 +221,55 @@ void Engine::evaluate(int node, const SearchState& state) {
     // The best of each kernel together; then every other choice of one kernel beside the best of
     // the others.
     record_plan(node, best, *ops, evaluator);
+    // Only for what leads so far: it takes another lowering.
+    if (!best_.empty() && best_.begin()->second == node) {
+      std::vector<KernelChoice> copies;
+      for (const KernelChoice* c : best) copies.push_back(*c);
+      try_lazy(node, state, std::move(copies), evaluator);
+    }
     for (size_t k = 0; k < choices.size(); ++k)
       for (const KernelChoice& c : choices[k]) {
         if (&c == best[k]) continue;
-        if (stop()) return;
+        if (stop()) break;
         std::vector<const KernelChoice*> with = best;
         with[k] = &c;
         record_plan(node, with, *ops, evaluator);
       }
+    settle(node);
   } catch (const isl::exception& e) {
-    fail(NodeState::Unknown, e.what());
+    if (!cut(node, "its cost")) fail(NodeState::Unknown, e.what());
   } catch (const std::range_error& e) {
     fail(NodeState::Failed, e.what());
   }
+}
+
+void Engine::try_lazy(int node, const SearchState& state, std::vector<KernelChoice> best,
+                      Evaluator& evaluator) {
+  const auto lazy = with_lazy_references(state.schedule);
+  if (!lazy || stop()) return;
+  Knobs knobs;
+  for (const KernelChoice& c : best) knobs.insert(c.knobs.begin(), c.knobs.end());
+  Expected<StructureOps> ops = ops_.structure_ops(lazy->schedule);
+  Expected<StructureModel> model = structure_model(lazy->schedule, state.program->facts);
+  if (!ops || !model) return;  // the plan stands as it is
+  if (ops->entries.empty()) *ops = direct_ops(*model);
+  const StructureModel at = with_knobs(*model, state.program->axes, knobs);
+  double before = 0, after = 0;
+  std::vector<const KernelChoice*> with;
+  for (size_t k = 0; k < best.size(); ++k) {
+    KernelChoice& c = best[k];
+    before += c.seconds;
+    c.profile = evaluator.kernel(at, static_cast<int>(k), *ops, c.profile.stages);
+    ResourceProfile alone = c.profile;
+    const Cost now = cost(alone, options_.machine);
+    c.seconds = now.seconds;
+    c.fits = now.fits;
+    after += c.seconds;
+    with.push_back(&c);
+  }
+  if (!(after < before)) return;
+  best[0].knobs[kLazyKnob] = 1;
+  record_plan(node, with, *ops, evaluator);
 }
 
 void Engine::record_plan(int parent, const std::vector<const KernelChoice*>& choice,
@@ -221,7 +285,7 @@ void Engine::record_plan(int parent, const std::vector<const KernelChoice*>& cho
   int id = add_node(parent, knob_text(knobs), result_.nodes[parent].lower_bound);
   SearchNode& n = result_.nodes[id];
   n.knobs = std::move(knobs);
-  n.seconds = std::max(c.seconds, n.lower_bound);
+  n.seconds = c.seconds;
   n.lower_bound = std::max(n.lower_bound, c.lower_bound);
   n.limiter = c.limiter;
   n.points = c.points;
@@ -247,87 +311,6 @@ void Engine::record_plan(int parent, const std::vector<const KernelChoice*>& cho
   if (overall) changed(id, SearchEvent::Kind::Best);
 }
 
-// Plans that no other beats in time, shared memory and registers at once.
-static std::vector<int> pareto_front(std::vector<std::tuple<double, double, double, int>> all) {
-  std::sort(all.begin(), all.end());
-  std::vector<int> out;
-  std::vector<std::pair<double, double>> kept;
-  for (auto& [seconds, shared, registers, id] : all) {
-    bool beaten = false;
-    for (auto& [s, r] : kept) beaten |= s <= shared && r <= registers;
-    if (beaten) continue;
-    kept.push_back({shared, registers});
-    out.push_back(id);
-  }
-  return out;
-}
-
-// A structure is verified once for all its tile sizes; what is handed out is verified again at the
-// sizes it has.
-bool Engine::holds_at_its_sizes(int node) {
-  const Expected<Plan> plan = plan_of(program_, result_, node);
-  const poly::Verification v =
-      plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
-  if (v.ok) return true;
-  result_.nodes[node].state = NodeState::Failed;
-  result_.nodes[node].reason = plan ? "at its tile sizes: " + v.verdict.why : plan.error().text();
-  return false;
-}
-
-void Engine::finish() {
-  for (Pending& p : frontier_.drain()) {
-    SearchNode& n = result_.nodes[p.node];
-    n.state = NodeState::Budget;
-    n.reason =
-        "not tried: " + std::string(stop_reason_name(stop_reason_.value_or(StopReason::Exhausted)));
-  }
-  for (auto& [seconds, structure] : best_) {
-    if (static_cast<int>(result_.best.size()) >= std::max(1, options_.top)) break;
-    const int node = best_of_structure_[structure].node;
-    if (holds_at_its_sizes(node)) result_.best.push_back(node);
-  }
-  std::vector<std::tuple<double, double, double, int>> all;
-  for (const Footing& f : footing_) all.emplace_back(f.seconds, f.shared, f.registers, f.node);
-  result_.pareto = pareto_front(std::move(all));
-  result_.seconds = elapsed();
-  result_.stop_reason = stop_reason_.value_or(StopReason::Exhausted);
-  changed(-1, SearchEvent::Kind::Progress);
-}
-
-Expected<SearchResult> Engine::run() {
-  Expected<ProgramContextPtr> program = program_context(program_, options_.isl_quota);
-  if (!program) return program.error();
-  SearchState start = start_state(*program);
-  double bound = actions_.bound(start);
-  int root = add_node(-1, "the program as it was written", bound);
-  result_.nodes[root].state = NodeState::Expanded;
-  // The program's own order is a plan too: the yardstick, and an answer whatever happens.
-  int written = add_node(root, "leave the order as written", bound);
-  result_.nodes[written].state = NodeState::Expanded;
-  SearchState as_written = start;
-  as_written.last = -1;
-  evaluate(written, as_written);
-  if (!stop()) expand(root, start, {});
-  while (!frontier_.empty() && !stop()) {
-    std::vector<Pending> cut;
-    std::optional<Pending> p = frontier_.pop(cut);
-    for (const Pending& c : cut) {
-      result_.nodes[c.node].state = NodeState::Dominated;
-      result_.nodes[c.node].reason = "outside the beam of " + std::to_string(options_.beam) +
-                                     ": bound " + time_text(c.candidate.bound);
-      changed(c.node);
-    }
-    if (!p) break;
-    process(*p);
-    if (elapsed() - last_progress_ > 0.1) {
-      last_progress_ = elapsed();
-      changed(-1, SearchEvent::Kind::Progress);
-    }
-  }
-  finish();
-  return std::move(result_);
-}
-
 Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& options,
                               OpsProvider& ops, const EventSink& sink) {
   try {
@@ -343,6 +326,7 @@ Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& opt
       if (!bound) return bound.error();
       program = std::make_shared<const poly::Program>(*std::move(bound));
     }
+    poly::QuotaGuard quota(program->context->get(), options.isl_quota);
     Engine engine(std::move(program), options, ops, sink);
     return engine.run();
   } catch (const isl::exception& e) {

@@ -11,6 +11,7 @@
 
 #include "autosched/search/knobs.h"
 #include "autosched/search/state.h"
+#include "polyhedral/deadline.h"
 
 namespace nautilus::sched {
 
@@ -35,10 +36,6 @@ class Frontier {
   std::vector<Pending> drain();
 
  private:
-  Strategy strategy_;
-  int beam_;
-  std::mt19937_64 rng_;
-  int64_t popped_ = 0;
   struct Key {
     double bound;
     int depth;
@@ -47,8 +44,22 @@ class Frontier {
       return std::tie(bound, o.depth, order) < std::tie(o.bound, depth, o.order);
     }
   };
-  std::map<Key, Pending> open_;  // Beam: the current level
-  std::map<Key, Pending> next_;  // Beam: the level below
+  // The same decisions from the deepest on, the best of each depth first.
+  struct Deeper {
+    bool operator()(const Key& a, const Key& b) const {
+      return a.depth != b.depth ? a.depth > b.depth : a < b;
+    }
+  };
+  Pending take(std::map<Key, Pending>::iterator it);
+
+  Strategy strategy_;
+  int beam_;
+  std::mt19937_64 rng_;
+  int64_t popped_ = 0;
+  std::map<Key, Pending> open_;    // Beam: the current level
+  std::map<Key, Pending> next_;    // Beam: the level below
+  std::set<Key, Deeper> deepest_;  // BestFirst: of open_
+  std::vector<Key> any_;           // Random: of open_, in no order
 };
 
 class Engine {
@@ -59,19 +70,28 @@ class Engine {
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool stop();  // sets stop_reason_ at the first budget that ran out
+  bool stop();                           // sets stop_reason_ at the first budget that ran out
+  bool cut(int node, const char* what);  // whether what is done to the node ended for lack of time
+  Clock::time_point deadline() const;
+  void explore(std::shared_ptr<const ProgramFacts> facts, int root);
+  void answer_with_written(std::shared_ptr<const ProgramFacts> facts);
   int add_node(int parent, const std::string& decision, double bound);
   void changed(int id, SearchEvent::Kind kind = SearchEvent::Kind::Changed);
   void expand(int node, const SearchState& state, const Pending& from);
   void process(const Pending& p);
+  void outside_beam(const Pending& p);
   void follow_up(const Pending& p, Taken& t);
   void evaluate(int node, const SearchState& state);
   void record_plan(int parent, const std::vector<const KernelChoice*>& choice,
                    const StructureOps& ops, Evaluator& evaluator);
+  // The structure's best plan with stale references, where that is cheaper.
+  void try_lazy(int node, const SearchState& state, std::vector<KernelChoice> best,
+                Evaluator& evaluator);
   Evaluator& evaluator_for(const SearchState& state);
   double threshold() const;  // bounds at or above it are cut
-  void finish();
-  bool holds_at_its_sizes(int node);  // the verifier on the plan as it would run
+  bool settle(int structure);
+  void forget(int structure);
+  void finish(std::shared_ptr<const ProgramFacts> facts);
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   SearchOptions options_;
@@ -97,6 +117,8 @@ class Engine {
     double seconds, shared, registers;
   };
   std::vector<Footing> footing_;  // complete plans, for the Pareto front
+  std::set<int> settled_;         // plans that were verified at their own sizes
+  int written_ = -1;              // the program's own order
   double last_progress_ = 0;
 };
 

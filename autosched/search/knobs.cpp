@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "polyhedral/deadline.h"
+
 namespace nautilus::sched {
 namespace {
 
@@ -40,8 +42,7 @@ std::vector<int64_t> tile_values(int64_t extent, int64_t structural) {
 
 std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel,
                                          const ProgramAxes& axes, const StructureOps& ops,
-                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit,
-                                         const std::function<bool()>& out_of_time) {
+                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit) {
   StructureModel m = only_kernel(whole, kernel);
   const std::string prefix = knob_prefix(whole, kernel);
   StructureOps mine;
@@ -102,7 +103,7 @@ std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel
     std::vector<size_t> pick(knobs.size(), 0);
     for (;;) {
       try_choice(pick);
-      if (out_of_time()) break;
+      if (poly::out_of_time()) break;
       size_t k = 0;
       while (k < knobs.size() && ++pick[k] == knobs[k].values.size()) pick[k++] = 0;
       if (k == knobs.size()) break;
@@ -113,13 +114,13 @@ std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel
   std::vector<size_t> best;
   for (const Knob& k : knobs) best.push_back(k.values.size() / 2);
   double best_seconds = try_choice(best);
-  for (size_t n = 0; n < limit / 2 && !out_of_time(); ++n) {
+  for (size_t n = 0; n < limit / 2 && !poly::out_of_time(); ++n) {
     std::vector<size_t> pick;
     for (const Knob& k : knobs) pick.push_back(rng() % k.values.size());
     double s = try_choice(pick);
     if (s >= 0 && s < best_seconds) best_seconds = s, best = pick;
   }
-  for (bool improved = true; improved && out.size() < limit && !out_of_time();) {
+  for (bool improved = true; improved && out.size() < limit && !poly::out_of_time();) {
     improved = false;
     for (size_t k = 0; k < knobs.size(); ++k)
       for (size_t v = 0; v < knobs[k].values.size(); ++v) {

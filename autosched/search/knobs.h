@@ -19,7 +19,6 @@ struct KernelChoice {
 // the best.
 std::vector<KernelChoice> kernel_choices(const StructureModel& m, int kernel,
                                          const ProgramAxes& axes, const StructureOps& ops,
-                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit,
-                                         const std::function<bool()>& out_of_time);
+                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit);
 
 }  // namespace nautilus::sched

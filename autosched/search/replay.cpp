@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "autosched/search/lazy.h"
 #include "autosched/search/state.h"
 
 namespace nautilus::sched {
@@ -27,9 +28,19 @@ std::optional<int64_t> tile_knob(const poly::Program& p, const std::string& stmt
   return std::nullopt;
 }
 
+// The axes of a program, found once in its context.
+Expected<std::shared_ptr<const ProgramAxes>> axes_of(const poly::ProgramPtr& p) {
+  const std::string key = "program_axes " + std::to_string(poly::content_hash(*p));
+  if (auto known = p->context->known<ProgramAxes>(key)) return known;
+  Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(p);
+  if (!facts) return facts.error();
+  p->context->keep(key, program_axes(**facts));
+  return p->context->known<ProgramAxes>(key);
+}
+
 // Sizes of a tile step as the knobs have them.
-nlohmann::json sized(const poly::Schedule& s, const ProgramContext& context,
-                     const nlohmann::json& params, const Knobs& knobs) {
+nlohmann::json sized(const poly::Schedule& s, const ProgramAxes& axes, const nlohmann::json& params,
+                     const Knobs& knobs) {
   nlohmann::json out = params;
   if (!params.contains("sizes") || !params["sizes"].is_array()) return out;
   const poly::Node* band = poly::find(s, params.value("node", -1));
@@ -37,10 +48,9 @@ nlohmann::json sized(const poly::Schedule& s, const ProgramContext& context,
   const std::string& stmt = band->statements.front();
   for (size_t k = 0; k < out["sizes"].size() && k < band->members.size(); ++k) {
     if (out["sizes"][k].get<int64_t>() <= 1) continue;
-    int axis = member_axis(context, band->members[k], stmt);
+    int axis = member_axis(axes, band->members[k], stmt);
     if (axis < 0) continue;
-    if (auto v = tile_knob(*context.program, stmt, context.axes.names[axis], knobs))
-      out["sizes"][k] = *v;
+    if (auto v = tile_knob(*s.program, stmt, axes.names[axis], knobs)) out["sizes"][k] = *v;
   }
   return out;
 }
@@ -58,7 +68,8 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
   Plan plan;
   plan.knobs = r.nodes[node].knobs;
   plan.schedule = poly::initial_schedule(program);
-  std::optional<ProgramContext> context;
+  std::shared_ptr<const ProgramAxes> axes;
+  poly::ProgramPtr analysed;  // the program of the axes
   for (const SearchNode* n : path) {
     bool dead = n->state == NodeState::Illegal || n->state == NodeState::Unknown ||
                 n->state == NodeState::Failed;
@@ -66,20 +77,28 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
         n->state != NodeState::Failed)
       return refuse("its last step was refused: " + n->reason);
     for (const poly::TransformStep& step : n->steps) {
-      if (!context || context->program != plan.schedule.program) {
-        Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(plan.schedule.program);
-        if (!facts) return facts.error();
-        context =
-            ProgramContext{plan.schedule.program, *facts, program_axes(**facts), {}, {}, {}, {}};
-      }
       nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
       if (params.is_discarded()) return refuse("step " + step.name + " has damaged parameters");
-      if (step.name == "tile") params = sized(plan.schedule, *context, params, plan.knobs);
+      if (step.name == "tile") {
+        if (analysed != plan.schedule.program) {
+          Expected<std::shared_ptr<const ProgramAxes>> found = axes_of(plan.schedule.program);
+          if (!found) return found.error();
+          axes = *found;
+          analysed = plan.schedule.program;
+        }
+        params = sized(plan.schedule, *axes, params, plan.knobs);
+      }
       Expected<poly::Schedule> next = poly::apply_unchecked(plan.schedule, step.name, params);
       if (!next) return next.error();
       plan.schedule = *std::move(next);
       plan.script.push_back({step.name, params.dump()});
     }
+  }
+  if (auto lazy = plan.knobs.find(kLazyKnob); lazy != plan.knobs.end() && lazy->second != 0) {
+    auto stale = with_lazy_references(plan.schedule);
+    if (!stale) return refuse("none of its repairs may keep stale references");
+    plan.schedule = std::move(stale->schedule);
+    plan.script.insert(plan.script.end(), stale->steps.begin(), stale->steps.end());
   }
   return plan;
 }

@@ -26,6 +26,8 @@ struct ProgramContext {
 };
 using ProgramContextPtr = std::shared_ptr<const ProgramContext>;
 Expected<ProgramContextPtr> program_context(poly::ProgramPtr p, unsigned long quota);
+Expected<ProgramContextPtr> program_context(std::shared_ptr<const ProgramFacts> facts,
+                                            unsigned long quota);
 
 struct SearchState {
   poly::Schedule schedule;  // first: holds the context
@@ -119,6 +121,7 @@ const poly::Node* innermost_band(const poly::Schedule& s,
                                  const std::string& stmt);  // nullptr: none (scalar)
 const poly::Node* kernel_sequence(const poly::Schedule& s,
                                   const std::string& stmt);  // the block's sequence, or null
+int member_axis(const ProgramAxes& axes, const poly::BandMember& m, const std::string& stmt);
 int member_axis(const ProgramContext& p, const poly::BandMember& m, const std::string& stmt);
 int64_t default_tile(int64_t extent);
 SearchState start_state(ProgramContextPtr p);

@@ -29,6 +29,7 @@ bool Stepper::apply(const char* name, const nlohmann::json& params) {
       note += (note.empty() ? "" : "; plain fusion breaks: ") + o.verdict.witness->text;
   }
   schedule = *std::move(o.schedule);
+  steps.back() = schedule.script.back();  // with what the transform chose
   return true;
 }
 
@@ -97,6 +98,10 @@ const poly::Node* kernel_sequence(const poly::Schedule& s, const std::string& st
 }
 
 int member_axis(const ProgramContext& p, const poly::BandMember& m, const std::string& stmt) {
+  return member_axis(p.axes, m, stmt);
+}
+
+int member_axis(const ProgramAxes& axes, const poly::BandMember& m, const std::string& stmt) {
   auto it = m.schedule.find(stmt);
   if (it == m.schedule.end()) return -1;
   poly::LinearAff l = poly::linear_form(it->second);
@@ -110,7 +115,7 @@ int member_axis(const ProgramContext& p, const poly::BandMember& m, const std::s
   if (dim < 0)
     for (size_t d = 0; d < l.divs.size(); ++d)
       if (l.divs[d] != 0 && d < l.div_defs.size()) dim = one_dim(l.div_defs[d].dims);
-  return p.axes.axis(stmt, dim);
+  return axes.axis(stmt, dim);
 }
 
 // Sizes of the structure while it is checked: sizes do not change legality.

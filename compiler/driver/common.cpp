@@ -273,7 +273,9 @@ json to_json(const poly::Repair& r) {
               {"term", r.term ? to_string(r.term) : ""},
               {"note", r.note},
               {"numeric", poly::numeric_tag_name(r.numeric)},
-              {"lazy_bound", r.lazy_bound}};
+              {"lazy_bound", r.lazy_bound},
+              {"lazy", r.lazy}};
+  if (r.may_stay) out["may_stay"] = to_string(r.may_stay);
   for (const Expr& c : r.corrections) out["corrections"].push_back(to_string(c));
   for (const poly::Derivation& d : r.derivations)
     out["derivations"].push_back({{"method", d.method},

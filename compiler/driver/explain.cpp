@@ -47,12 +47,13 @@ void print_cost(const sched::Cost& c, const sched::Machine& m) {
 }
 
 std::string rewritten_tile(const poly::Schedule& s, const SearchFlags& f, const sched::Machine& m,
-                           tile::RewriteReport& report) {
-  auto module = lower::lower(s);
-  if (!module) return module.error().text();
+                           tile::RewriteReport& report, std::vector<std::string>& notes) {
   tile::RewriteOptions options;
   options.numerics = *tile::numerics_from_name(f.numerics);
   options.costs = op_costs(m);
+  auto module = lower::lower(s, {true, options.numerics});
+  if (!module) return module.error().text();
+  notes = module->notes;
   return tile::print(tile::rewrite(*module, options, &report));
 }
 
@@ -79,7 +80,8 @@ int explain(const Input& in, const SearchFlags& f, const ExplainFlags& flags) {
   if (auto counted = ops->structure_ops(plan->schedule))
     if (auto prof = sched::profile(*plan, m, *counted)) cost = sched::cost(*prof, m);
   tile::RewriteReport report;
-  const std::string tile_text = rewritten_tile(story->final, f, m, report);
+  std::vector<std::string> notes;
+  const std::string tile_text = rewritten_tile(story->final, f, m, report, notes);
   if (in.json) {
     json out = {{"name", loaded->program.name},
                 {"sizes", loaded->sizes},
@@ -94,6 +96,7 @@ int explain(const Input& in, const SearchFlags& f, const ExplainFlags& flags) {
                 {"tree", poly::to_text(story->final)},
                 {"tile", tile_text},
                 {"rewrites", report.applied},
+                {"notes", notes},
                 {"predicted_seconds", cost.seconds},
                 {"lower_bound", cost.lower_bound},
                 {"limiter", cost.limiter}};
@@ -122,7 +125,8 @@ int explain(const Input& in, const SearchFlags& f, const ExplainFlags& flags) {
             << story->traffic_unfused.kernels << " kernels, " << human_bytes(story->bytes_unfused)
             << "\n\nThe search: " << r.plans_costed << " plans costed, " << r.structures_verified
             << " structures verified, " << human_time(r.seconds)
-            << ", stopped: " << sched::stop_reason_name(r.stop_reason) << "\n";
+            << ", stopped: " << sched::stop_reason_name(r.stop_reason) << "\n"
+            << (r.note.empty() ? "" : "  (" + r.note + ")\n");
   std::string last;
   for (size_t i = 0; i < story->steps.size(); ++i) {
     print_step(story->steps[i], i + 1, last);
@@ -133,6 +137,7 @@ int explain(const Input& in, const SearchFlags& f, const ExplainFlags& flags) {
   for (const std::string& a : report.applied) std::cout << "  " << a << "\n";
   std::cout << "  cost " << report.cost_before << " -> " << report.cost_after << " ("
             << report.stop_reason << ")\n";
+  for (const std::string& n : notes) std::cout << "  note: " << n << "\n";
   std::cout << "\nWhat it is worth\n  memory traffic " << human_bytes(story->bytes_unfused)
             << " in " << story->traffic_unfused.kernels << " kernels -> "
             << human_bytes(story->bytes_final) << " in " << story->traffic_final.kernels

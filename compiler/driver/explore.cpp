@@ -85,6 +85,7 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output,
                 {"seconds", r.seconds},
                 {"first_plan_seconds", r.first_plan_seconds},
                 {"stop_reason", sched::stop_reason_name(r.stop_reason)},
+                {"note", r.note},
                 {"best", json::array()},
                 {"session", output}};
     for (int id : r.best) out["best"].push_back(best_json(*found, id));
@@ -102,7 +103,8 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output,
               << " structures verified exactly, " << r.nodes.size() << " nodes, "
               << human_time(r.seconds) << "; first complete plan after "
               << human_time(r.first_plan_seconds)
-              << "; stopped: " << sched::stop_reason_name(r.stop_reason) << "\n\n";
+              << "; stopped: " << sched::stop_reason_name(r.stop_reason) << "\n"
+              << (r.note.empty() ? "" : "(" + r.note + ")\n") << "\n";
     for (size_t k = 0; k < r.best.size(); ++k) {
       const sched::SearchNode& n = r.nodes[r.best[k]];
       std::cout << k + 1 << ". " << human_time(n.seconds) << "  " << n.limiter << "\n   "

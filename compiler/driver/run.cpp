@@ -55,6 +55,7 @@ Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const Ru
   auto plan = sched::plan_of(found->program, found->result, best);
   if (!plan) return plan.error();
   about["plan"] = "best of " + std::to_string(found->result.plans_costed) + " plans";
+  if (!found->result.note.empty()) about["note"] = found->result.note;
   about["predicted_seconds"] = found->result.nodes[best].seconds;
   about["limiter"] = found->result.nodes[best].limiter;
   about["knobs"] = found->result.nodes[best].knobs;
@@ -63,11 +64,13 @@ Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const Ru
 
 Expected<runtime::RunResult> lower_and_run(const Loaded& in, const poly::Schedule& s,
                                            const SearchFlags& f, const RunFlags& flags,
-                                           tile::RewriteReport* report, std::string* text) {
-  auto module = lower::lower(s);
-  if (!module) return module.error();
+                                           tile::RewriteReport* report, std::string* text,
+                                           std::vector<std::string>* notes) {
   tile::RewriteOptions options;
   options.numerics = *tile::numerics_from_name(f.numerics);
+  auto module = lower::lower(s, {true, options.numerics});
+  if (!module) return module.error();
+  if (notes) *notes = module->notes;
   if (auto m = sched::find_machine("cpu")) options.costs = op_costs(*m);
   const tile::Module rewritten = tile::rewrite(*module, options, report);
   if (auto bad = tile::verify(rewritten)) return *bad;
@@ -115,7 +118,8 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
                 kNo);
   tile::RewriteReport report;
   std::string text;
-  auto result = lower_and_run(*loaded, *schedule, f, flags, &report, &text);
+  std::vector<std::string> notes;
+  auto result = lower_and_run(*loaded, *schedule, f, flags, &report, &text, &notes);
   if (!result) return fail(in.json, result.error(), kNo);
   if (!flags.print.empty() && !in.json)
     std::cout << (flags.print == "tile" ? text : poly::to_text(*schedule));
@@ -124,7 +128,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   if (flags.against_original) {
     auto o = lower_and_run(
         *loaded, poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program)), f,
-        flags, nullptr, nullptr);
+        flags, nullptr, nullptr, nullptr);
     if (!o) return fail(in.json, o.error(), kNo);
     original = *o;
     out["original"] = runtime::to_json(*o);
@@ -142,6 +146,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
     out["rewriting"] = {{"stop_reason", report.stop_reason},
                         {"cost_before", report.cost_before},
                         {"cost_after", report.cost_after}};
+    out["notes"] = notes;
     print_json(out);
     return answer;
   }
@@ -149,6 +154,9 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   for (const auto& [name, value] : loaded->sizes) std::cout << " " << name << "=" << value;
   std::cout << " on this CPU (" << about.value("plan", "") << ")\n";
   for (const std::string& n : loaded->notes) std::cout << "  (" << n << ")\n";
+  for (const std::string& n : notes) std::cout << "  note: " << n << "\n";
+  if (about.contains("note"))
+    std::cout << "  (" << about["note"].get<std::string>() << "; more --seconds)\n";
   print_result("discovered schedule", *result);
   if (original) {
     print_result("unfused, untiled schedule", *original);

@@ -112,10 +112,15 @@ std::string to_text(const poly::Repair& r, const std::string& indent) {
     t += indent + "  " + (o.discharged ? "shown: " : "NOT SHOWN: ") + o.claim + "  [" + o.method +
          "]\n";
   t += indent + "  numerics: " + std::string(poly::numeric_tag_name(r.numeric));
-  if (r.lazy_bound > 0)
-    t += "; a stale reference within 2^" + std::to_string(static_cast<int>(r.lazy_bound)) +
-         " is allowed";
   t += "\n";
+  if (r.lazy_bound > 0) {
+    const std::string bound = "2^" + std::to_string(static_cast<int>(r.lazy_bound));
+    t += indent + "  stale " + r.lazy_source + (r.lazy ? ", chosen" : ", possible") +
+         ": it stays while " + to_string(r.may_stay) +
+         "; else it moves and the correction is applied. Terms are at most " + bound +
+         " times as large: the same relative rounding, overflow " + bound +
+         " earlier, the largest term no longer exact\n";
+  }
   if (!r.note.empty()) t += indent + "  note: " + r.note + "\n";
   return t;
 }

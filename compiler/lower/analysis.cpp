@@ -265,6 +265,27 @@ Expected<RepairPlan> plan_repair(const Analysis& a, const Repair& r) {
   return plan;
 }
 
+// Sources with stale references; terms of all repairs against one refer to the same value.
+Expected<std::map<std::string, LazySource>> lazy_sources(const std::vector<RepairPlan>& repairs) {
+  std::map<std::string, LazySource> out;
+  for (const RepairPlan& p : repairs)
+    if (p.repair->lazy && p.repair->may_stay)
+      out[p.repair->lazy_source].may_stay = p.repair->may_stay;
+  for (auto& [source, lazy] : out)
+    for (size_t k = 0; k < repairs.size(); ++k) {
+      const Repair& r = *repairs[k].repair;
+      if (std::find(r.source_tensors.begin(), r.source_tensors.end(), source) ==
+          r.source_tensors.end())
+        continue;
+      if (!r.lazy || r.lazy_source != source)
+        return refuse("repair of " + r.targets[0],
+                      "it refers to " + source + ", whose value may be stale for others",
+                      "make all repairs against " + source + " lazy, or none");
+      lazy.repairs.push_back(k);
+    }
+  return out;
+}
+
 // Sources and targets of a repair live in the same loops, also where one of these loops has a
 // single iteration.
 void share_depths(KernelPlan& plan) {
@@ -399,6 +420,9 @@ Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel,
     if (!p) return p.error();
     plan.repairs.push_back(std::move(*p));
   }
+  auto lazy = lazy_sources(plan.repairs);
+  if (!lazy) return lazy.error();
+  plan.lazy = std::move(*lazy);
   lift_parted(plan, kernel);
   share_depths(plan);
   return plan;

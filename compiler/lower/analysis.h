@@ -55,11 +55,19 @@ struct RepairPlan {
   std::vector<std::vector<IndexExpr>> source_index;
 };
 
+// A source whose stale values terms may refer to (Repair::lazy): when one may stay, and the repairs
+// that share the reference.
+struct LazySource {
+  Expr may_stay;
+  std::vector<size_t> repairs;
+};
+
 struct KernelPlan {
   std::vector<std::shared_ptr<const LeafGeometry>> leaves;  // in order of first occurrence
   std::map<std::string, Resident> residents;
   std::vector<RepairPlan> repairs;
-  size_t grid = 0;  // leading Grid loops
+  std::map<std::string, LazySource> lazy;  // by source tensor
+  size_t grid = 0;                         // leading Grid loops
 };
 // `demoted`: memory-scoped reductions that shall not be kept in values.
 Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel,

@@ -38,6 +38,8 @@ struct Entry {
   bool identity = false;     // the value is the reduction's identity, nothing was folded in
   Shape shape;
   std::string tensor;
+  tile::ValueId tested = -1;  // of a reference that may be stale: the source's value that it was
+                              // last compared with
 };
 // By tensor name; references of repairs under "#<repair>:<source tensor>".
 using Env = std::map<std::string, Entry>;

@@ -1,9 +1,10 @@
 // One kernel: walks its loops and builds the tile program. Split over walk.cpp (loops, branches,
-// carried values), statements.cpp, expressions.cpp and repairs.cpp.
+// carried values), statements.cpp, expressions.cpp, repairs.cpp and lazy.cpp.
 #pragma once
 
 #include "compiler/lower/analysis.h"
 #include "compiler/lower/environment.h"
+#include "compiler/lower/lower.h"
 
 namespace nautilus::lower {
 
@@ -16,10 +17,12 @@ struct Failure {
 
 class KernelLowering {
  public:
-  KernelLowering(const Analysis& a, const KernelPlan& plan, const tile::Module& m, tile::Kernel& k)
-      : a_(a), plan_(plan), module_(m), kernel_(k) {}
+  KernelLowering(const Analysis& a, const KernelPlan& plan, const tile::Module& m,
+                 const LowerOptions& options, tile::Kernel& k)
+      : a_(a), plan_(plan), module_(m), options_(options), kernel_(k) {}
   // Fills the kernel's grid and body.
   std::optional<Failure> run(const LoopPtr& root);
+  const std::set<std::string>& notes() const { return notes_; }  // see Module::notes
 
  private:
   using ValueId = tile::ValueId;
@@ -35,6 +38,8 @@ class KernelLowering {
   std::optional<Shape> entry_shape(const Resident& r, const std::vector<LoopPtr>& children);
   std::set<std::string> modified(const LoopPtr& l) const;  // keys of the environment
   ValueId defined(const std::string& key);  // its value; zeros if nothing was written yet
+  void merge_branches(tile::Instr branch, const std::set<std::string>& keys,
+                      const std::vector<Env>& after);
   bool carry(const Loop& f, const std::vector<std::vector<std::string>>& groups,
              std::vector<std::vector<std::string>>& finer);
 
@@ -55,6 +60,7 @@ class KernelLowering {
   void pointwise(At& at);
   void reduction(At& at);
   ValueId reduced_term(At& at, const std::set<std::string>& axes, Type acc);
+  ValueId product(At& at, const std::set<std::string>& axes, const Cond& before, Type acc);
   void write_pointwise(At& at, ValueId v);
   void fold(At& at, ValueId term, const Cond& after);
   ValueId read(At& at, int k);
@@ -83,8 +89,19 @@ class KernelLowering {
   void enter_references(const std::vector<std::string>& entered);
   void synchronize(const std::string& tensor);  // applies pending corrections of a target
   void correct(size_t repair);
+  bool pending(size_t repair, const std::string& source) const;
+  bool begun(size_t repair) const;
+  ValueId evaluated(size_t repair, size_t target, const Expr& e);
   ValueId at_rest(const poly::Statement& reader, const std::string& source,
                   ValueId value);  // see Repair::rest
+
+  // --- lazy.cpp
+  bool refers(const poly::Statement& reader, const std::string& tensor) const;
+  bool is_lazy(size_t repair, const std::string& source) const;
+  std::set<std::string> lazy_keys(const std::string& source) const;
+  void settle(const std::string& source);    // moves its reference if that is too far from it
+  void move(const std::string& source);      // moves it, with all that follows
+  void complete(const std::string& tensor);  // an accumulator, for who reads it from outside
 
   tile::Builder& builder() { return *builder_; }
   // Runs fn with a builder on a new region.
@@ -115,6 +132,7 @@ class KernelLowering {
   const Analysis& a_;
   const KernelPlan& plan_;
   const tile::Module& module_;
+  const LowerOptions& options_;
   tile::Kernel& kernel_;
   tile::Builder* builder_ = nullptr;
   Env env_;
@@ -122,6 +140,8 @@ class KernelLowering {
   std::map<std::string, IndexExpr> subst_;  // loops with one iteration, shifted grid loops
   std::map<ValueId, Cond> zero_filled_;     // loads: lanes outside are 0
   std::optional<Failure> failure_;
+  std::set<std::string> notes_;
+  std::set<std::string> settling_;  // lazy sources whose reference is being looked after
 };
 
 }  // namespace nautilus::lower

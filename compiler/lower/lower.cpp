@@ -107,6 +107,7 @@ bool accesses(const Analysis& a, const KernelPlan& p, const std::string& tensor,
 struct ModuleLowering {
   const Analysis& a;
   const std::vector<LoopPtr> kernels;
+  const LowerOptions& options;
   tile::Module module;
   std::vector<KernelPlan> plans;
 
@@ -137,8 +138,14 @@ struct ModuleLowering {
       for (const poly::Tensor& t : a.program->tensors)
         if (a.scope(t.name) == Scope::Shared && accesses(a, plan, t.name, false))
           out.shared.push_back(declaration(a, t, Scope::Shared));
-      auto failure = KernelLowering(a, plan, module, out).run(root);
-      if (!failure) return {};
+      KernelLowering kernel(a, plan, module, options, out);
+      auto failure = kernel.run(root);
+      if (!failure) {
+        for (const std::string& n : kernel.notes())
+          if (std::find(module.notes.begin(), module.notes.end(), n) == module.notes.end())
+            module.notes.push_back(n);
+        return {};
+      }
       if (failure->demote.empty() || !demoted.insert(failure->demote).second)
         return failure->refusal;
     }
@@ -154,7 +161,7 @@ Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& optio
   if (!a) return a.error();
   auto loops = generate_loops(s, {options.separate_full_tiles});
   if (!loops) return loops.error();
-  ModuleLowering m{*a, (*loops)->children, {}, {}};
+  ModuleLowering m{*a, (*loops)->children, options, {}, {}};
   for (const LoopPtr& k : m.kernels) {
     auto p = plan_kernel(*a, k, m.kernels, {});
     if (!p) return p.error();

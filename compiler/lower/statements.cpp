@@ -180,38 +180,7 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
   };
   const Cond before = at.mask.any.size() == 1 ? over(at.mask, at.axes, touches) : at.mask;
   const std::vector<std::string> removed(axes.begin(), axes.end());
-  if (red.op == ReduceOp::Sum && s.expr->op == Op::Mul && at.guard < 0 && !axes.empty()) {
-    ValueId a = lower(at, s.expr->args[0]), b = lower(at, s.expr->args[1]);
-    if (failure_) return -1;
-    const auto in_a = axis_names(kernel_.types.at(a)), in_b = axis_names(kernel_.types.at(b));
-    const bool contraction = subset(axes, in_a) && subset(axes, in_b) && !subset(in_a, in_b) &&
-                             !subset(in_b, in_a) && s.expr->args[0] != s.expr->args[1];
-    const bool maskable =
-        before.any.size() == 1 &&
-        std::all_of(before.any[0].begin(), before.any[0].end(), [&](const auto& atom) {
-          const auto x = axes_in(atom, at.axes);
-          return subset(x, in_a) || subset(x, in_b);
-        });
-    if (contraction && maskable) {
-      // Zero where the operand has a condition's axes: in both, since zero times what lies outside
-      // may be NaN. Loads may be zero there already. Where one operand lacks a condition's axes,
-      // its lanes belong to other terms too.
-      auto masked = [&](ValueId v, const std::set<std::string>& in) {
-        Cond::Conj mine, known;
-        if (auto z = zero_filled_.find(v); z != zero_filled_.end() && z->second.any.size() == 1)
-          known = z->second.any[0];
-        for (const auto& atom : before.any[0])
-          if (subset(axes_in(atom, at.axes), in) &&
-              std::find(known.begin(), known.end(), atom) == known.end())
-            mine.push_back(atom);
-        return mine.empty() ? v : builder().mask(Cond{{mine}}, v, constant(0, elem(v)));
-      };
-      a = masked(a, in_a);
-      b = masked(b, in_b);
-      const Type wide = arithmetic_type(elem(a), elem(b));
-      return builder().dot(a, b, removed, acc == Type::F64 ? Type::F64 : wide);
-    }
-  }
+  if (const ValueId dot = product(at, axes, before, acc); dot >= 0 || failure_) return dot;
   ValueId term = lower(at, s.expr);
   if (failure_) return -1;
   if (acc == Type::F64 || (is_float(acc) && !is_float(elem(term))))
@@ -228,6 +197,62 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
   i.operands = {term};
   i.axes = removed;
   return builder().emit(std::move(i));
+}
+
+// The sum of products over `axes` as one operation, or -1. Absent terms have a factor of zero: both
+// factors are masked where they have a condition's axes (zero times what lies outside may be NaN;
+// loads may be zero there already). Where one lacks a condition's axes, its lanes belong to other
+// terms too, and it is assumed finite.
+tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes, const Cond& before,
+                                      Type acc) {
+  const Statement& s = *at.info->statement;
+  if (s.reduction->op != ReduceOp::Sum || s.expr->op != Op::Mul || at.guard >= 0 || axes.empty() ||
+      before.any.size() != 1)
+    return -1;
+  ValueId factors[2];
+  std::set<std::string> in[2];
+  for (size_t k : {0, 1}) {
+    factors[k] = lower(at, s.expr->args[k]);
+    if (failure_) return -1;
+    in[k] = axis_names(kernel_.types.at(factors[k]));
+  }
+  if (!subset(axes, in[0]) || !subset(axes, in[1]) || subset(in[0], in[1]) ||
+      subset(in[1], in[0]) || s.expr->args[0] == s.expr->args[1])
+    return -1;
+  bool assumed[2] = {false, false};
+  for (const auto& atom : before.any[0]) {
+    const auto x = axes_in(atom, at.axes);
+    for (size_t k : {0, 1}) assumed[k] |= !subset(x, in[k]);
+    if (!subset(x, in[0]) && !subset(x, in[1])) return -1;
+  }
+  if (options_.numerics == tile::Numerics::Strict && (assumed[0] || assumed[1])) return -1;
+  for (size_t k : {0, 1}) {
+    if (!assumed[k]) continue;
+    std::string names;
+    visit(s.expr->args[k], [&](const Expr& e) {
+      if (e->op == Op::Read)
+        names += (names.empty() ? "" : ", ") + s.reads.at(static_cast<size_t>(e->index)).tensor;
+    });
+    notes_.insert(
+        s.write.tensor + " assumes finite operands of masked terms: " + names +
+        " is multiplied by 0 where a mask cuts through a tile (--numerics strict does not "
+        "assume it)");
+  }
+  for (size_t k : {0, 1}) {
+    Cond::Conj mine, known;
+    if (auto z = zero_filled_.find(factors[k]);
+        z != zero_filled_.end() && z->second.any.size() == 1)
+      known = z->second.any[0];
+    for (const auto& atom : before.any[0])
+      if (subset(axes_in(atom, at.axes), in[k]) &&
+          std::find(known.begin(), known.end(), atom) == known.end())
+        mine.push_back(atom);
+    if (!mine.empty())
+      factors[k] = builder().mask(Cond{{mine}}, factors[k], constant(0, elem(factors[k])));
+  }
+  const Type wide = arithmetic_type(elem(factors[0]), elem(factors[1]));
+  return builder().dot(factors[0], factors[1], {axes.begin(), axes.end()},
+                       acc == Type::F64 ? Type::F64 : wide);
 }
 
 void KernelLowering::fold(At& at, ValueId term, const Cond& after) {
@@ -310,8 +335,14 @@ tile::ValueId KernelLowering::read(At& at, int k) {
   const auto index = at.index(at.info->reads[static_cast<size_t>(k)]);
   const std::string& t = access.tensor;
   if (env_.count(t)) {
-    synchronize(t);
-    const Entry& e = env_.at(t);
+    const bool inside = refers(*at.info->statement, t);
+    if (inside)
+      synchronize(t);
+    else
+      complete(t);
+    const auto lazy = inside ? plan_.lazy.find(t) : plan_.lazy.end();
+    if (lazy != plan_.lazy.end()) settle(t);
+    const Entry& e = env_.at(lazy == plan_.lazy.end() ? t : reference(lazy->second.repairs[0], t));
     auto shape = access.gathers.empty() ? shape_of(index, at.axes, e.shape.elem) : std::nullopt;
     if (!shape) {
       fail("statement " + at.info->statement->name,

@@ -162,6 +162,12 @@ void KernelLowering::walk_if(const Loop& i) {
   }
   env_ = before;
   if (failure_) return;
+  merge_branches(std::move(branch), keys, after);
+}
+
+// Emits a branch whose sides changed these keys of the environment: what differs becomes a result.
+void KernelLowering::merge_branches(Instr branch, const std::set<std::string>& keys,
+                                    const std::vector<Env>& after) {
   std::map<std::pair<ValueId, ValueId>, ValueId> results;
   for (const std::string& k : keys) {
     const std::pair<ValueId, ValueId> both{after[0].at(k).value, after[1].at(k).value};
@@ -217,7 +223,7 @@ void KernelLowering::leave(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
     if (auto r = plan_.residents.find(key);
         r != plan_.residents.end() && r->second.store && !failure_) {
-      synchronize(key);
+      complete(key);
       const Entry& e = env_.at(key);
       std::map<std::string, int64_t> axes;
       for (size_t d = 0; d < e.shape.axis.size(); ++d)
@@ -283,6 +289,9 @@ std::set<std::string> KernelLowering::modified(const LoopPtr& l) const {
       keys.insert(r.target_tensors.begin(), r.target_tensors.end());
       for (const std::string& source : r.source_tensors) keys.insert(reference(p, source));
     }
+    for (const Access& read : s.reads)
+      if (plan_.lazy.count(read.tensor) && refers(s, read.tensor))
+        for (const std::string& key : lazy_keys(read.tensor)) keys.insert(key);
   }
   return keys;
 }

@@ -1,5 +1,6 @@
 // Rules that several kinds of instructions share.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "compiler/memory/checks.h"
@@ -8,7 +9,7 @@
 namespace nautilus::memory {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t(1) << 31, kMaxRegisters = 4096;
+constexpr int64_t kMaxElements = int64_t(1) << 31, kMaxRegisters = 1024;
 
 bool is_axis(const std::vector<Axis>& axes, const std::string& name) {
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == name; });
@@ -46,16 +47,20 @@ std::string check_names(const Scope& s, const Cond& c, const std::vector<Axis>& 
 
 int64_t divisor(const IndexExpr& e, const std::map<std::string, int64_t>& known) {
   using Kind = IndexExpr::Kind;
+  auto magnitude = [](int64_t c) {
+    return c == std::numeric_limits<int64_t>::min() ? 1 : std::abs(c);
+  };
   switch (e.kind()) {
     case Kind::Const:
-      return std::abs(e.constant());
+      return magnitude(e.constant());
     case Kind::Var: {
       auto it = known.find(e.name());
       return it == known.end() ? 1 : it->second;
     }
     case Kind::Mul: {
       int64_t n = 0;
-      if (__builtin_mul_overflow(std::abs(e.constant()), divisor(e.args()[0], known), &n)) return 1;
+      if (__builtin_mul_overflow(magnitude(e.constant()), divisor(e.args()[0], known), &n))
+        return 1;
       return n;
     }
     case Kind::Add:
@@ -143,7 +148,7 @@ std::string check_fragment(const Scope& s, const FragmentType& t) {
   Basis basis;
   for (int b = 0; b < map.in_bits("register"); ++b)
     if (!basis.add(p.image(map, "register", b))) return "registers hold copies of each other";
-  if (map.in_bits("register") > 12 || t.place.registers() > kMaxRegisters)
+  if (map.in_bits("register") > 10 || t.place.registers() > kMaxRegisters)
     return "more than " + std::to_string(kMaxRegisters) + " registers a thread";
   if (s.role->warps % t.place.warps())
     return "a tile over " + std::to_string(t.place.warps()) + " warps in a role of " +

@@ -237,6 +237,8 @@ std::string check_descriptor(const Scope& s, const std::string& name, const Inde
       return name + " is read from " + nautilus::to_string(start) +
              " on, no multiple of 8 rows or "
              "32 bytes";
+    for (const auto& [from, to] : names)
+      if (to == *axis) return "two axes of " + name + " run along " + to;
     names[b->axes[d].name] = *axis;
     for (const Axis& a : axes)
       if (a.name == *axis) found.push_back(a);

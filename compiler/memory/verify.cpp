@@ -96,11 +96,11 @@ class Verifier {
       bind(g.iv, 1, nullptr);
     }
     if (k.blocks_per_sm < 1) fail("blocks_per_sm must be positive");
-    storage(k);
+    roles(k);
+    if (!error_) storage(k);
     for (const auto& [v, t] : k.types)
       if (v < 0 || v >= k.next_value)
         fail("%" + std::to_string(v) + " is outside the kernel's value numbers");
-    roles(k);
     for (const Role& r : k.roles) {
       if (error_) break;
       scope_->role = &r;

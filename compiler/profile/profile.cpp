@@ -19,7 +19,7 @@ class TileOps final : public sched::OpsProvider {
   Expected<sched::StructureOps> structure_ops(const poly::Schedule& s) override {
     const uint64_t key = poly::canonical_hash(s);
     if (const auto it = cache_.find(key); it != cache_.end()) return it->second;
-    auto module = lower::lower(s);
+    auto module = lower::lower(s, {true, options_.numerics});
     if (!module) return module.error();
     tile::RewriteReport report;
     const tile::Module rewritten = tile::rewrite(*module, options_, &report);

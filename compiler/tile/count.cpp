@@ -61,6 +61,7 @@ class Counter {
   std::map<ValueId, const Instr*> definition_;
   std::set<ValueId> fused_;             // products that are part of a multiply-add
   std::set<std::string> partial_here_;  // statements with a masked instruction in this region
+  double share_ = 1;                    // of the loops' iterations: branches on data
 
   void find_uses(const Region& r) {
     for (const Instr& i : r.body) {
@@ -91,6 +92,7 @@ class Counter {
   void add(const Instr& i, const std::string& unit, double n, std::vector<std::string> axes,
            const std::string& tensor = "") {
     const bool partial = partial_here_.count(i.origin) > 0;
+    n *= share_;
     for (OpCount& c : out_)
       if (c.origin == i.origin && c.unit == unit && c.axes == axes && c.loops == loops_ &&
           c.partial == partial && c.tensor == tensor) {
@@ -155,9 +157,15 @@ class Counter {
         count(i.regions[0]);
         loops_.pop_back();
         return;
-      case Code::If:
-        for (const Region& r : i.regions) count(r);
+      case Code::If: {
+        const double around = share_;
+        for (size_t side : {0, 1}) {
+          if (!i.operands.empty()) share_ = around * (side == 0 ? kTakenShare : 1 - kTakenShare);
+          count(i.regions[side]);
+          share_ = around;
+        }
         return;
+      }
       case Code::Const:
       case Code::Iota:
       case Code::Rename:

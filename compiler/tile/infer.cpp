@@ -119,7 +119,8 @@ Expected<std::vector<TileType>> infer_types(const Kernel& k, const Instr& i, con
     if (it == k.types.end()) return bad(i, "operand %" + std::to_string(v) + " is not defined");
     in.push_back(it->second);
   }
-  const bool free_operands = i.code == Code::Load || i.code == Code::Store || i.code == Code::For;
+  const bool free_operands =
+      i.code == Code::Load || i.code == Code::Store || i.code == Code::For || i.code == Code::If;
   if (!free_operands && in.size() != operand_count(i))
     return bad(
         i, std::to_string(in.size()) + " operands instead of " + std::to_string(operand_count(i)));

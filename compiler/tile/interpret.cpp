@@ -1,36 +1,15 @@
-// Runs a module lane by lane in double precision. Each kernel is first turned into steps whose
-// names are resolved and whose broadcasts are tables; then the steps run for every block.
+// Runs a module lane by lane in double precision: the steps of each kernel, for every block.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "compiler/tile/lanes.h"
+#include "compiler/tile/steps.h"
 
 namespace nautilus::tile {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t(1) << 28;
 
-struct Step;
-struct Block {  // a region
-  std::vector<Step> steps;
-  std::vector<size_t> args, yields;  // value slots
-};
-struct Step {
-  const Instr* instr = nullptr;
-  Type elem = Type::F32;
-  LaneSpace space;                          // lanes it runs over
-  std::vector<size_t> in, out;              // value slots
-  std::vector<std::vector<int32_t>> table;  // per operand: broadcast_table
-  std::vector<LaneIndex> index;             // Load, Store: per dim; Iota; For: lower, upper
-  LaneCond cond;
-  std::vector<int32_t> fold;          // Reduce: output lane of each input lane
-  std::vector<int32_t> sum_a, sum_b;  // Dot: offsets of the contracted lanes in a and b
-  size_t tensor = 0;
-  int iv = -1;
-  std::vector<Block> blocks;
-  std::vector<std::vector<int32_t>> init_table, yield_table;  // For, If: into the carried value
-};
 struct Memory {
   const TensorDecl* decl = nullptr;
   std::vector<int64_t> extents;
@@ -110,7 +89,7 @@ class Machine {
       if (total > kMaxElements) return fail("the kernel's values are too large");
       values_.emplace_back(size_t(lanes(t)));
     }
-    Block body = compile(k.body);
+    const StepBlock body = resolve(k, slots_, tensor_slots, scalars);
     std::vector<int> ivs;
     for (const GridDim& g : k.grid) ivs.push_back(scalars.slot(g.iv));
     std::vector<int64_t> at(extents.size(), 0);
@@ -142,116 +121,6 @@ class Machine {
   std::vector<int64_t> index_, address_;
   std::vector<uint8_t> mask_;
 
-  const TileType& type(ValueId v) const { return k_->types.at(v); }
-
-  // --- resolving -------------------------------------------------------------------------------
-  Block compile(const Region& r) {
-    Block b;
-    for (ValueId a : r.args) b.args.push_back(slots_.at(a));
-    for (const Instr& i : r.body) b.steps.push_back(compile(i));
-    for (ValueId y : r.yields) b.yields.push_back(slots_.at(y));
-    return b;
-  }
-
-  std::vector<Axis> lane_axes(const Instr& i) const {
-    if (i.code != Code::Store && i.code != Code::Reduce && i.code != Code::Dot)
-      return i.results.empty() ? std::vector<Axis>{} : type(i.results[0]).axes;
-    std::map<std::string, int64_t> all;
-    for (const Axis& a : i.span) all[a.name] = a.extent;
-    for (ValueId v : i.operands)
-      for (const Axis& a : type(v).axes) all[a.name] = a.extent;
-    if (i.code == Code::Dot)  // the lanes of the result; the contracted ones are looped over inside
-      for (const std::string& a : i.axes) all.erase(a);
-    std::vector<Axis> out;
-    for (const auto& [n, e] : all) out.push_back({n, e});
-    return out;
-  }
-
-  Step compile(const Instr& i) {
-    Step s;
-    s.instr = &i;
-    for (ValueId v : i.operands) s.in.push_back(slots_.at(v));
-    for (ValueId v : i.results) s.out.push_back(slots_.at(v));
-    if (!i.results.empty()) s.elem = type(i.results[0]).elem;
-    if (i.code == Code::For || i.code == Code::If) return compile_control(i, std::move(s));
-    s.space = LaneSpace(lane_axes(i));
-    if (i.code == Code::Dot)
-      compile_dot(i, s);
-    else if (i.code == Code::Rename)
-      compile_rename(i, s);
-    else
-      for (ValueId v : i.operands) s.table.push_back(broadcast_table(type(v).axes, s.space));
-    if (i.code == Code::Reduce) {
-      s.fold = broadcast_table(type(i.results[0]).axes, s.space);
-      if (s.fold.size() == 1) s.fold.assign(size_t(s.space.lanes), 0);
-    }
-    for (const IndexExpr& e : i.index) s.index.emplace_back(e, s.space, scalars);
-    s.cond = LaneCond(i.cond, s.space, scalars);
-    if (i.code == Code::Load || i.code == Code::Store) s.tensor = tensor_slots.at(i.tensor);
-    if (i.code == Code::Const)
-      for (double& v : values_[s.out[0]]) v = round_value(i.value, s.elem, options_.round_values);
-    return s;
-  }
-
-  Step compile_control(const Instr& i, Step s) {
-    s.cond = LaneCond(i.cond, s.space, scalars);
-    if (i.code == Code::For) {
-      s.index = {LaneIndex(i.lower, s.space, scalars), LaneIndex(i.upper, s.space, scalars)};
-      s.iv = scalars.slot(i.iv);
-      for (size_t n = 0; n < i.operands.size(); ++n) {
-        const LaneSpace into(type(i.results[n]).axes);
-        s.init_table.push_back(broadcast_table(type(i.operands[n]).axes, into));
-      }
-    }
-    for (const Region& r : i.regions) {
-      s.blocks.push_back(compile(r));
-      for (size_t n = 0; n < r.yields.size(); ++n)
-        s.yield_table.push_back(
-            broadcast_table(type(r.yields[n]).axes, LaneSpace(type(i.results[n]).axes)));
-    }
-    return s;
-  }
-
-  // Lane offsets of an operand split into those of the result's lanes and those of the contracted
-  // lanes.
-  void compile_dot(const Instr& i, Step& s) {
-    std::vector<Axis> summed;
-    for (const Axis& a : type(i.operands[0]).axes)
-      if (std::find(i.axes.begin(), i.axes.end(), a.name) != i.axes.end()) summed.push_back(a);
-    for (int side = 0; side < 2; ++side) {
-      const std::vector<Axis>& axes = type(i.operands[size_t(side)]).axes;
-      std::vector<int32_t> outer(size_t(s.space.lanes), 0), inner;
-      inner.assign(size_t(LaneSpace(summed).lanes), 0);
-      int64_t stride = 1;
-      for (size_t n = axes.size(); n-- > 0; stride *= axes[n].extent) {
-        auto add = [&](std::vector<int32_t>& out, const std::vector<Axis>& space) {
-          int64_t step = 1;
-          for (size_t a = space.size(); a-- > 0; step *= space[a].extent)
-            if (space[a].name == axes[n].name)
-              for (size_t l = 0; l < out.size(); ++l)
-                out[l] += int32_t(int64_t(l) / step % space[a].extent * stride);
-        };
-        add(outer, s.space.axes);
-        add(inner, summed);
-      }
-      s.table.push_back(std::move(outer));
-      (side == 0 ? s.sum_a : s.sum_b) = std::move(inner);
-    }
-  }
-
-  // A renamed operand may have its axes in another order.
-  void compile_rename(const Instr& i, Step& s) {
-    std::vector<Axis> renamed = type(i.operands[0]).axes;
-    for (Axis& a : renamed)
-      for (const auto& [from, to] : i.renames)
-        if (a.name == from) {
-          a.name = to;
-          break;
-        }
-    s.table.push_back(broadcast_table(renamed, s.space));
-  }
-
-  // --- running ---------------------------------------------------------------------------------
   double lane(const Step& s, size_t operand, size_t l) const {
     const auto& t = s.table[operand];
     return values_[s.in[operand]][t.empty() ? l : t.size() == 1 ? 0 : size_t(t[l])];
@@ -263,7 +132,7 @@ class Machine {
     return !error;
   }
 
-  void run(const Block& b) {
+  void run(const StepBlock& b) {
     for (const Step& s : b.steps) {
       if (error) return;
       run(s);
@@ -273,9 +142,10 @@ class Machine {
   void run(const Step& s) {
     if (!spend(s, s.space.lanes)) return;
     switch (s.instr->code) {
-      case Code::Const:
       case Code::Barrier:
         return;
+      case Code::Const:
+        return each(s, [&](size_t) { return s.instr->value; });
       case Code::Iota: {
         index_.resize(size_t(s.space.lanes));
         s.index[0].evaluate(scalars, s.space, index_.data());
@@ -304,14 +174,26 @@ class Machine {
       case Code::For:
         return loop(s);
       case Code::If: {
-        const size_t taken = s.cond.scalar(scalars) ? 0 : 1;
-        const Block& b = s.blocks[taken];
+        const size_t taken = side(s);
+        const StepBlock& b = s.blocks[taken];
         run(b);
         for (size_t n = 0; n < s.out.size() && !error; ++n)
           copy(values_[b.yields[n]], s.yield_table[taken * s.out.size() + n], values_[s.out[n]]);
         return;
       }
     }
+  }
+
+  // Which region of a branch runs.
+  size_t side(const Step& s) {
+    if (s.in.empty()) return s.cond.scalar(scalars) ? 0 : 1;
+    const bool holds = values_[s.in[0]][0] != 0;
+    if (options_.branches) {
+      BranchCount& n = (*options_.branches)[s.instr->origin];
+      ++n.reached;
+      n.taken += holds;
+    }
+    return holds ? 0 : 1;
   }
 
   template <class F>
@@ -442,7 +324,7 @@ class Machine {
   }
 
   void loop(const Step& s) {
-    const Block& b = s.blocks[0];
+    const StepBlock& b = s.blocks[0];
     for (size_t n = 0; n < s.in.size(); ++n)
       copy(values_[s.in[n]], s.init_table[n], values_[b.args[n]]);
     const int64_t lower = s.index[0].scalar(scalars), upper = s.index[1].scalar(scalars);

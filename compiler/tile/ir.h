@@ -32,12 +32,12 @@ enum class Code : uint8_t {
   Const,  // value: a rank-0 tile
   Iota,   // index[0]: integer tile (I32) of the expression's values; its axes are those named in it
   Load,   // tensor, index per tensor dim, mask; masked-out lanes give `value`. Gathered dims take
-         // operands. elem: the tensor's; axes: those in index and mask, and of the gathers
+          // operands. elem: the tensor's; axes: those in index and mask, and of the gathers
   Store,  // operands: [value, gathers...]; lanes outside mask are not written. The value has the
           // tensor's elem (emit() inserts the Cast); lanes: axes of the operands and `span`
-  Map,     // scalar op (nautilus::Op, all but leaves and Cast); point-wise
-  Cast,    // to elem
-  Mask,    // operands [a, b]: a where cond, else b (cond over axes, loop variables, sizes)
+  Map,    // scalar op (nautilus::Op, all but leaves and Cast); point-wise
+  Cast,   // to elem
+  Mask,   // operands [a, b]: a where cond, else b (cond over axes, loop variables, sizes)
   Reduce,  // reduce: removes `axes` of operand 0
   Dot,  // operands [a, b]: sum over `axes` (in both) of a*b, accumulated in result elem (F32 or F64
         // or I32)
@@ -45,8 +45,8 @@ enum class Code : uint8_t {
   For,     // iv from lower to upper; operands: initial values; region args: [carried...]; results:
         // last yields. A result has its arg's type; initial values and yields have its elem and may
         // lack axes (broadcast)
-  If,  // cond over loop variables and sizes; two regions without args; results: yields (axes: their
-       // union)
+  If,  // cond over loop variables and sizes, or operand 0 (a scalar bool: a branch on data; cond is
+       // always); two regions without args; results: yields (axes: their union)
   Barrier,  // Shared buffers written before are visible after (no-op where a block is one thread)
 };
 std::string_view code_name(Code c);
@@ -108,6 +108,7 @@ struct Module {
   std::vector<TensorDecl> tensors;    // inputs, outputs, global temps
   std::vector<Kernel> kernels;        // run in this order
   std::vector<std::string> rewrites;  // rules applied, "name (tag)": for the plan and explain
+  std::vector<std::string> notes;     // what the program assumes, in words for its user
 };
 
 // Builds instructions with inferred types; used by the lowering, the parser and the rewriter.
@@ -162,9 +163,14 @@ Expected<Module> parse(std::string_view text, const std::string& file = "");  //
 std::optional<Refusal> verify(const Module& m);
 // Runs a module on the CPU in double precision per op, rounding each value to its elem type; masked
 // lanes never touch memory; out-of-bounds accesses are a Refusal naming the instruction.
+// Branches on data: how often one was reached, and how often its first side ran, by origin.
+struct BranchCount {
+  uint64_t reached = 0, taken = 0;
+};
 struct InterpretOptions {
   bool round_values = true;
   uint64_t max_ops = 500'000'000;
+  std::map<std::string, BranchCount>* branches = nullptr;  // added to
 };
 Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes,
                                   const poly::Buffers& inputs,

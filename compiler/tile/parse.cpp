@@ -26,10 +26,12 @@ class ModuleParser {
         m.tensors.push_back(read_declaration(c_));
       else if (c_.word("rewrite"))
         m.rewrites.push_back(c_.quoted());
+      else if (c_.word("note"))
+        m.notes.push_back(c_.quoted());
       else if (c_.word("kernel"))
         m.kernels.push_back(kernel());
       else
-        c_.fail("expected sizes, tensor, rewrite, kernel or '}'");
+        c_.fail("expected sizes, tensor, rewrite, note, kernel or '}'");
     }
     if (!c_.failed() && !c_.at_end()) c_.fail("text after the module");
     if (c_.failed()) return Refusal{"read tile module", c_.place(file_), c_.error(), ""};
@@ -180,7 +182,10 @@ class ModuleParser {
       loop(i);
     } else if (w == "if") {
       i.code = Code::If;
-      i.cond = c_.condition();
+      if (c_.peek("%"))
+        i.operands = {value()};
+      else
+        i.cond = c_.condition();
     } else if (w == "barrier") {
       i.code = Code::Barrier;
     } else if (auto op = op_from_name(w); op && op_arity(*op) > 0 && *op != Op::Cast) {

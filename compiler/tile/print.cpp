@@ -158,7 +158,7 @@ std::string operation(const Instr& i, const Kernel& k) {
       return s + ")";
     }
     case Code::If:
-      return "if (" + to_string(i.cond) + ")";
+      return i.operands.empty() ? "if (" + to_string(i.cond) + ")" : "if " + operands;
     case Code::Barrier:
       return "barrier";
   }
@@ -213,6 +213,7 @@ std::string print(const Module& m) {
   if (!m.sizes.empty()) out += "  sizes " + list(m.sizes, quote_name) + "\n";
   for (const TensorDecl& t : m.tensors) out += "  tensor " + declaration_text(t) + "\n";
   for (const std::string& r : m.rewrites) out += "  rewrite " + quote_text(r) + "\n";
+  for (const std::string& n : m.notes) out += "  note " + quote_text(n) + "\n";
   for (const Kernel& k : m.kernels) {
     out += "  kernel " + quote_name(k.name) + " {\n";
     if (!k.comment.empty()) out += "    comment " + quote_text(k.comment) + "\n";

@@ -28,6 +28,10 @@ const std::vector<RuleInfo>& rules();  // the registry: one source file a rule f
 struct OpCosts {
   double fma = 1, special = 4, divide = 8, convert = 1, compare = 1, matrix = 0.05, load = 2;
 };
+// A branch on data guards what is seldom needed: the share of its executions in which the first
+// side is assumed to run, wherever costs are estimated.
+inline constexpr double kTakenShare = 0.125;
+
 struct RewriteOptions {
   Numerics numerics = Numerics::Reassociate;
   OpCosts costs;
@@ -38,7 +42,7 @@ struct RewriteReport {
   std::vector<std::string>
       applied;  // rule names with their tag, in order of first use in what was extracted
   double cost_before = 0, cost_after = 0;
-  std::string stop_reason;  // "saturated" | "node limit" | "iteration limit"
+  std::string stop_reason;  // "saturated" | "node limit" | "iteration limit" | "time limit"
 };
 // Loop-invariant motion, exp -> exp2 with the scale folded in, division deferred out of loops and
 // cancelled across iterations, common subexpressions, strength reduction, dot recognition.
@@ -61,8 +65,10 @@ struct OpCount {
   std::string origin;  // statement
   std::string
       unit;  // "matrix" | "fma" | "special" | "divide" | "convert" | "compare" | "load" | "store"
-  double per_lane = 0;             // operations a lane; matrix: 2 (FLOP) for one multiply-add
-  std::vector<std::string> axes;   // tile axes it spans
+  double per_lane = 0;  // operations a lane; matrix: 2 (FLOP) for one multiply-add; in a branch on
+                        // data: times its share of executions
+  std::vector<std::string> axes;   // tile axes it spans: names of the kernel's values, which after
+                                   // rewriting may be members of another statement
   std::vector<std::string> loops;  // ivs of the enclosing loops and grid dims
   bool partial = false;            // inside a partial-tile path
   std::string tensor;              // load/store: which

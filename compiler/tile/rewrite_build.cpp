@@ -69,8 +69,6 @@ class GraphBuilder {
     return vars;
   }
   static std::string axes_text(AxisMask m) { return " axes " + std::to_string(m); }
-  // Which loop a variable in the text belongs to: loops in sequence may use the same name.
-  static std::string at_text(const NodeInfo& n) { return " at " + std::to_string(n.place.region); }
 
   // Every access of this load is in bounds wherever it runs: by intervals, or because its mask says
   // so.
@@ -173,8 +171,7 @@ class GraphBuilder {
     for (size_t d = 0; d < i.index.size(); ++d)
       key +=
           (i.gather.empty() || i.gather[d] < 0 ? to_string(i.index[d]) : std::string("%")) + ", ";
-    key += "] where " + to_string(i.cond) + " fill " + number_text(i.value) + axes_text(n.axes) +
-           at_text(n);
+    key += "] where " + to_string(i.cond) + " fill " + number_text(i.value) + Graph::scope_key(n);
     return g_.add(g_.symbol(key, n), operands(i));
   }
 
@@ -193,15 +190,11 @@ class GraphBuilder {
       case Code::Iota:
         n.kind = Kind::Iota;
         names(vars_of(i), t, n);
-        return g_.add(
-            g_.symbol("iota " + to_string(i.index[0]) + axes_text(n.axes) + at_text(n), n), {});
+        return g_.add(g_.symbol("iota " + to_string(i.index[0]) + Graph::scope_key(n), n), {});
       case Code::Mask:
         n.kind = Kind::Mask;
         names(vars_of(i), t, n);
-        return g_.add(g_.symbol("mask " + to_string(i.cond) + " " + std::string(type_name(n.elem)) +
-                                    axes_text(n.axes) + at_text(n),
-                                n),
-                      operands(i));
+        return g_.mask(n, value_.at(i.operands[0]), value_.at(i.operands[1]));
       case Code::Reduce:
         return reduce(i, t.elem);
       case Code::Dot: {
@@ -304,10 +297,13 @@ class GraphBuilder {
     b.instr = &i;
     b.parent = parent;
     b.position = int(g_.regions[size_t(parent)].effects.size());
+    if (!i.operands.empty()) b.condition = value_.at(i.operands[0]);
     g_.regions[size_t(parent)].effects.push_back({&i, {}, -1, index, {}});
     for (int side = 0; side < 2; ++side) {
       b.regions[side] = new_region(parent);
-      g_.regions[size_t(b.regions[side])].is_branch = true;
+      RegionInfo& r = g_.regions[size_t(b.regions[side])];
+      r.is_branch = true;
+      if (b.condition) r.weight *= side == 0 ? kTakenShare : 1 - kTakenShare;
     }
     g_.branches.push_back(b);
     for (int side = 0; side < 2; ++side) walk(i.regions[size_t(side)], b.regions[side]);

@@ -100,8 +100,11 @@ class Emitter {
     std::vector<int> uses(e_.best.size(), -1);
     for (size_t r = 0; r < g_.regions.size(); ++r)
       for (const Effect& f : g_.regions[r].effects)
-        if (live(f))
+        if (live(f)) {
           for (ClassId c : f.operands) use(c, int(r), uses);
+          if (f.branch >= 0)
+            if (const auto& c = g_.branches[size_t(f.branch)].condition) use(*c, int(r), uses);
+        }
     for (size_t l = 0; l < slots_.size(); ++l)
       for (int s : slots_[l]) {
         const Carried& v = g_.loops[l].carried[size_t(s)];
@@ -159,6 +162,7 @@ class Emitter {
         needs(n, out);
     }
     if (f.branch >= 0) {
+      if (const auto& c = g_.branches[size_t(f.branch)].condition) out.push_back(*c);
       for (ClassId c : results_[size_t(f.branch)])
         out.insert(out.end(), node(c).children.begin(), node(c).children.end());
       for (int r : g_.branches[size_t(f.branch)].regions)
@@ -382,6 +386,7 @@ class Emitter {
     i.cond = f.instr->cond;
     i.origin = f.instr->origin;
     i.node = f.instr->node;
+    if (info.condition) i.operands = operands({*info.condition});
     for (size_t side : {0, 1}) {
       std::vector<ClassId> yields;
       for (ClassId c : results_[size_t(f.branch)]) yields.push_back(node(c).children[side]);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/tile/rewrite_rules.h"
+#include "polyhedral/deadline.h"
 
 namespace nautilus::tile {
 
@@ -102,7 +103,7 @@ void saturate(Graph& g, int max_iterations, int max_nodes, Saturation& out) {
         }
         if (g.eg.node_count() > size_t(max_nodes)) break;
       }
-      if (g.eg.node_count() > size_t(max_nodes)) break;
+      if (g.eg.node_count() > size_t(max_nodes) || poly::out_of_time()) break;
     }
     g.rule = -1;
     g.has_hint = false;
@@ -111,6 +112,10 @@ void saturate(Graph& g, int max_iterations, int max_nodes, Saturation& out) {
     g.rebuild();
     if (g.eg.node_count() > size_t(max_nodes)) {
       out.stop = "node limit";
+      return;
+    }
+    if (poly::out_of_time()) {
+      out.stop = "time limit";
       return;
     }
     if (!changed) {

@@ -168,7 +168,23 @@ class Search {
           pinned_[g_.find(*e.pinned)] = &e;
         else
           for (ClassId c : e.operands) roots_.push_back(g_.find(c));
+        if (e.branch >= 0)
+          if (const BranchInfo& b = g_.branches[size_t(e.branch)];
+              b.condition && (acts(b.regions[0]) || acts(b.regions[1])))
+            roots_.push_back(g_.find(*b.condition));
       }
+  }
+  // Something happens in the region whatever its values are used for.
+  bool acts(int region) const {
+    for (const Effect& e : g_.regions[size_t(region)].effects) {
+      if (e.pinned) continue;
+      if (e.loop >= 0     ? acts(g_.loops[size_t(e.loop)].region)
+          : e.branch >= 0 ? acts(g_.branches[size_t(e.branch)].regions[0]) ||
+                                acts(g_.branches[size_t(e.branch)].regions[1])
+                          : true)
+        return true;
+    }
+    return false;
   }
 
   bool visit(ClassId c) {
@@ -188,6 +204,9 @@ class Search {
       queue_.push_back(g_.find(v.init));
       queue_.push_back(g_.find(v.yield));
     }
+    if (i.kind == Kind::IfResult)
+      if (const auto& condition = g_.branches[size_t(i.control)].condition)
+        queue_.push_back(g_.find(*condition));
     if (i.kind == Kind::Pinned)
       if (auto p = pinned_.find(c); p != pinned_.end())
         for (ClassId x : p->second->operands) queue_.push_back(g_.find(x));

@@ -205,13 +205,23 @@ ClassId Graph::cast(ClassId a, Type t) {
   return add(symbol("cast " + std::string(type_name(t)), i), {a});
 }
 
+// What tells one variable-dependent text from another: its axes, and the loop whose variable it
+// names (loops in sequence may use the same name).
+std::string Graph::scope_key(const NodeInfo& i) {
+  return " axes " + std::to_string(i.axes) + " at " + std::to_string(i.place.region);
+}
+
+ClassId Graph::mask(const NodeInfo& i, ClassId a, ClassId b) {
+  return add(symbol("mask " + to_string(i.proto->cond) + " " + std::string(type_name(i.elem)) +
+                        scope_key(i),
+                    i),
+             {a, b});
+}
+
 ClassId Graph::mask_like(const ENode& mask, ClassId a, ClassId b) {
   NodeInfo i = info(mask);
   i.elem = at(a).elem;
-  return add(symbol("mask " + to_string(i.proto->cond) + " " + std::string(type_name(i.elem)) +
-                        " axes " + std::to_string(i.axes),
-                    i),
-             {a, b});
+  return this->mask(i, a, b);
 }
 
 ClassId Graph::dot(AxisMask axes, Type elem, ClassId a, ClassId b) {

@@ -86,6 +86,7 @@ struct LoopInfo {
 struct BranchInfo {
   const Instr* instr = nullptr;
   int regions[2] = {0, 0}, parent = 0, position = 0;
+  std::optional<ClassId> condition;  // of a branch on data
 };
 // Something with a fixed place in its region.
 struct Effect {
@@ -163,6 +164,8 @@ class Graph {
   ClassId same(const ENode& like, std::vector<ClassId> children) {
     return add(like.symbol, std::move(children));
   }
+  static std::string scope_key(const NodeInfo& i);
+  ClassId mask(const NodeInfo& i, ClassId a, ClassId b);
   ClassId mask_like(const ENode& mask, ClassId a, ClassId b);  // the same condition
   ClassId dot(AxisMask axes, Type elem, ClassId a, ClassId b);
   ClassId reduce(poly::ReduceOp op, AxisMask axes, Type elem, ClassId a);

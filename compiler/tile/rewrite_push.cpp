@@ -59,8 +59,8 @@ std::optional<ClassId> Pusher::push_new(ClassId v, Factor now, bool assumed) {
   g_.hint = v;
   g_.has_hint = true;
   if (same(v, x_)) {
-    if (assumed || same(now.f, old_.f)) return z_;
-    return std::nullopt;
+    if (assumed) return z_;
+    return push_x(now, 0);
   }
   if (g_.constant(v)) return push_constant(v, now);
   const std::vector<ENode> nodes(g_.nodes(v).begin(), g_.nodes(v).end());
@@ -72,6 +72,36 @@ std::optional<ClassId> Pusher::push_new(ClassId v, Factor now, bool assumed) {
   // A constant may simply be multiplied into what does not contain x.
   if (auto c = g_.constant(now.f); c && free_[v] && !now.inverse)
     return g_.map(Op::Mul, {v, now.f});
+  return std::nullopt;
+}
+
+// x * now where the factor is the old one, or was made from it: scaled, chosen, or by a branch.
+std::optional<ClassId> Pusher::push_x(Factor now, int depth) {
+  if (same(now.f, old_.f)) return z_;
+  if (depth > kMaxDepth || g_.constant(now.f)) return std::nullopt;
+  const std::vector<ENode> nodes(g_.nodes(now.f).begin(), g_.nodes(now.f).end());
+  for (const ENode& n : nodes) {
+    const NodeInfo i = g_.info(n);
+    const bool choice = i.kind == Kind::Map && i.op == Op::Select;
+    if (!choice && i.kind != Kind::IfResult) continue;
+    const size_t first = choice ? 1 : 0;
+    const auto a = push_x({n.children[first], now.inverse}, depth + 1);
+    const auto b = a ? push_x({n.children[first + 1], now.inverse}, depth + 1) : std::nullopt;
+    if (!a || !b || g_.at(*a).elem != g_.at(*b).elem) continue;
+    return choice ? g_.map(Op::Select, {n.children[0], *a, *b})
+                  : g_.branch_result(i.control, *a, *b);
+  }
+  for (Terms t : std::vector<Terms>(products(now.f, false, 0))) {
+    const auto old = std::find_if(t.begin(), t.end(), [&](const Term& term) {
+      return same(term.c, old_.f) && !term.inverse;
+    });
+    if (old == t.end() || t.size() < 2 ||
+        !std::all_of(t.begin(), t.end(), [&](const Term& term) { return free_of_x(term.c); }))
+      continue;
+    for (Term& term : t) term.inverse ^= now.inverse;
+    *old = {z_, false};
+    return build(t, g_.at(x_).elem);
+  }
   return std::nullopt;
 }
 
@@ -105,8 +135,11 @@ std::optional<ClassId> Pusher::push_node(ClassId, const ENode& n, Factor now, bo
         if (auto r = push(n.children[0], now, assumed)) return g_.map(Op::Neg, {*r});
       } else if (i.op == Op::Select) {
         const bool equal = guards_equality(n.children[0], now.f, old_.f);
-        const auto a = push(n.children[1], now, assumed || equal),
-                   b = push(n.children[2], now, assumed);
+        auto a = push(n.children[1], now, assumed || equal);
+        const auto b = push(n.children[2], now, assumed);
+        if (b)  // there the factor is something else as well
+          for (ClassId other : equals(n.children[0], now.f))
+            if (!a) a = push(n.children[1], {other, now.inverse}, assumed);
         if (a && b) return g_.map(Op::Select, {n.children[0], *a, *b});
       }
       return std::nullopt;
@@ -225,6 +258,22 @@ bool Pusher::guards_equality(ClassId guard, ClassId a, ClassId b, int depth) con
   return false;
 }
 
+// What equals a wherever the guard holds.
+std::vector<ClassId> Pusher::equals(ClassId guard, ClassId a, int depth) const {
+  std::vector<ClassId> out;
+  if (depth > 4) return out;
+  for (const ENode& n : g_.nodes(guard)) {
+    const NodeInfo& i = g_.info(n);
+    if (i.kind != Kind::Map || n.children.size() != 2) continue;
+    for (size_t k : {0, 1}) {
+      if (i.op == Op::Eq && same(n.children[k], a)) out.push_back(g_.find(n.children[1 - k]));
+      if (i.op == Op::And)
+        for (ClassId c : equals(n.children[k], a, depth + 1)) out.push_back(c);
+    }
+  }
+  return out;
+}
+
 ClassId Pusher::build(const Terms& terms, Type elem) {
   std::optional<ClassId> up, down;
   for (const Term& t : terms) {
@@ -283,6 +332,13 @@ std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assume
         others.erase(others.begin() + long(k));
         return with_x(others, {old_.f, now.inverse}, false);
       }
+  if (rest && x_at < n)  // something made from the old value of the factor
+    for (size_t k = 0; k < rest->size(); ++k) {
+      if (same((*rest)[k].c, terms[x_at].c) || (*rest)[k].inverse != now.inverse) continue;
+      Terms others = *rest;
+      others.erase(others.begin() + long(k));
+      if (auto r = with_x(others, {(*rest)[k].c, now.inverse}, false)) return r;
+    }
   if (x_at < n && !same(terms[x_at].c, x_))
     if (auto r = with_x(terms, now, assumed)) return r;
   // Into one term; with x, only through a choice, whose branches get all of the product.
@@ -302,16 +358,20 @@ std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assume
     const std::vector<ENode> nodes(g_.nodes(terms[k].c).begin(), g_.nodes(terms[k].c).end());
     for (const ENode& s : nodes) {
       if (g_.info(s).kind != Kind::Map || g_.info(s).op != Op::Select) continue;
-      auto branch = [&](ClassId side, bool equal) -> std::optional<ClassId> {
+      auto branch = [&](ClassId side, Factor by, bool equal) -> std::optional<ClassId> {
         for (const Terms& t : products(side, false, 0)) {
           Terms all = others;
           all.insert(all.end(), t.begin(), t.end());
-          if (auto r = push_product(all, now, equal)) return r;
+          if (auto r = push_product(all, by, equal)) return r;
         }
         return std::nullopt;
       };
       const bool equal = guards_equality(s.children[0], now.f, old_.f);
-      const auto a = branch(s.children[1], assumed || equal), b = branch(s.children[2], assumed);
+      auto a = branch(s.children[1], now, assumed || equal);
+      const auto b = branch(s.children[2], now, assumed);
+      if (b)
+        for (ClassId other : equals(s.children[0], now.f))
+          if (!a) a = branch(s.children[1], {other, now.inverse}, assumed);
       if (a && b) return g_.map(Op::Select, {s.children[0], *a, *b});
     }
   }

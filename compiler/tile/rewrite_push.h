@@ -54,11 +54,13 @@ class Pusher {
   std::optional<ClassId> push_new(ClassId v, Factor now, bool assumed);
   std::optional<ClassId> push_node(ClassId v, const ENode& n, Factor now, bool assumed);
   std::optional<ClassId> push_constant(ClassId v, Factor now);
+  std::optional<ClassId> push_x(Factor now, int depth);
   std::optional<ClassId> push_product(Terms terms, Factor now, bool assumed);
   const std::vector<Terms>& products(ClassId v, bool inverse, int depth) const;
   std::vector<Terms> new_products(ClassId v, bool inverse, int depth) const;
   std::optional<std::pair<ClassId, ClassId>> guarded_quotient(ClassId c) const;
   bool guards_equality(ClassId guard, ClassId a, ClassId b, int depth = 0) const;
+  std::vector<ClassId> equals(ClassId guard, ClassId a, int depth = 0) const;
   ClassId build(const Terms& terms, Type elem);
 };
 

@@ -1,6 +1,8 @@
 // Sums of products are dots.
+#include <cmath>
 #include <functional>
 
+#include "compiler/tile/rewrite_push.h"
 #include "compiler/tile/rewrite_rules.h"
 
 namespace nautilus::tile::rw {
@@ -57,8 +59,32 @@ void mask_into_factor(Match& m) {
   });
 }
 
+// c is never zero: a constant, or what a guard leaves of a divisor: select(x == 0, constant, x).
+bool never_zero(const Graph& g, ClassId c) {
+  if (const auto k = g.constant(c)) return *k != 0;
+  for (const ENode& n : g.nodes(c))
+    if (g.info(n).kind == Kind::Map && g.info(n).op == Op::Select) {
+      const auto k = g.constant(n.children[1]);
+      if (k && *k != 0 && is_guarded(g, c, n.children[2])) return true;
+    }
+  return false;
+}
+
+// s cannot become infinite by a division by zero, so that 0*s = 0 for what s multiplies here.
+bool finite_scale(const Graph& g, ClassId s) {
+  if (const auto k = g.constant(s)) return std::isfinite(*k);
+  for (const ENode& n : g.nodes(s)) {
+    if (g.info(n).kind != Kind::Map) continue;
+    if (g.info(n).op == Op::Recip && never_zero(g, n.children[0])) return true;
+    if (g.info(n).op == Op::Div && g.constant(n.children[0]) && never_zero(g, n.children[1]))
+      return true;
+  }
+  return false;
+}
+
 // sum over K of mask(x*s, 0) = s * sum over K of mask(x, 0), and the same of a dot's operand, for s
-// without K: a row with a lane inside is not finite on either side where s is not.
+// without K. A row without a lane inside is 0 whatever s is there: where s may be infinite (the
+// row's own empty sum as a divisor), a sum of 0 stays as it is.
 void scale_out_of_masked(Match& m) {
   const bool sum = m.i.kind == Kind::Reduce && m.i.proto->reduce == poly::ReduceOp::Sum;
   if ((!sum && m.i.kind != Kind::Dot) || !m.i.axes || !is_float(m.i.elem)) return;
@@ -73,10 +99,11 @@ void scale_out_of_masked(Match& m) {
           if ((m.g.at(x).axes & m.g.info(mask).axes) != m.g.info(mask).axes) continue;
           std::vector<ClassId> children = m.n.children;
           children[side] = m.g.mask_like(mask, x, m.g.constant_class(0, m.elem(x)));
-          m.is(m.g.map(Op::Mul,
-                       {sum ? m.g.reduce(poly::ReduceOp::Sum, m.i.axes, m.i.elem, children[0])
-                            : m.g.same(m.n, children),
-                        s}));
+          const ClassId r = sum ? m.g.reduce(poly::ReduceOp::Sum, m.i.axes, m.i.elem, children[0])
+                                : m.g.same(m.n, children),
+                        scaled = m.g.map(Op::Mul, {r, s});
+          const ClassId none = m.g.map(Op::Eq, {r, m.g.constant_class(0, m.elem(r))});
+          m.is(finite_scale(m.g, s) ? scaled : m.g.map(Op::Select, {none, r, scaled}));
         }
       });
 }
@@ -119,8 +146,7 @@ void add_contraction_rules(RuleList& out) {
        mask_into_factor});
   out.push_back({{"scale-out-of-masked-sum",
                   "sum of mask(x*s, 0) = s * sum of mask(x, 0) for s without the summed axes, and "
-                  "of a dot's operand "
-                  "(where s is not finite, rows with a lane inside are not finite either)",
+                  "of a dot's operand; where s may be infinite, a sum of 0 stays 0",
                   NumericTag::Reassociates, ""},
                  scale_out_of_masked});
   out.push_back({{"scale-out-of-narrowed-dot",

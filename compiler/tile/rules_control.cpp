@@ -18,12 +18,17 @@ void invariant_carry(Match& m) {
 
 void same_branches(Match& m) {
   if (m.i.kind != Kind::IfResult) return;
-  const Cond& cond = m.g.branches[size_t(m.i.control)].instr->cond;
+  const BranchInfo& b = m.g.branches[size_t(m.i.control)];
+  const Cond& cond = b.instr->cond;
+  const auto known = b.condition        ? m.constant(*b.condition)
+                     : cond.is_always() ? std::optional<double>(1)
+                     : cond.any.empty() ? std::optional<double>(0)
+                                        : std::nullopt;
   // A value that only exists inside the branch stays there.
   auto outside = [&](ClassId x) { return !m.i.place.before(m.g.at(x).place); };
-  if (cond.is_always() && outside(m.arg(0)))
+  if (known && *known != 0 && outside(m.arg(0)))
     m.is(m.arg(0));
-  else if (cond.any.empty() && outside(m.arg(1)))
+  else if (known && *known == 0 && outside(m.arg(1)))
     m.is(m.arg(1));
   else if (m.g.find(m.arg(0)) == m.g.find(m.arg(1)) && outside(m.arg(0)))
     m.is(m.arg(0));

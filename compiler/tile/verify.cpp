@@ -305,8 +305,14 @@ class Verifier {
   }
 
   void branch(const Instr& i) {
-    if (i.regions.size() != 2 || !i.operands.empty())
-      return fail("an if has two regions and no operands", &i);
+    if (i.regions.size() != 2 || i.operands.size() > 1)
+      return fail("an if has two regions and at most one operand", &i);
+    if (!i.operands.empty()) {
+      const TileType& t = k_->types.at(i.operands[0]);
+      if (t.elem != Type::Bool || !t.axes.empty())
+        return fail("a branch on data needs a scalar bool", &i);
+      if (!i.cond.is_always()) return fail("a branch on data has no condition beside it", &i);
+    }
     names_in(i.cond, {}, &i);
     for (const Region& r : i.regions) {
       if (!r.args.empty()) fail("regions of an if have no arguments", &i);

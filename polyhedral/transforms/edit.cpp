@@ -121,12 +121,36 @@ Outcome malformed(Refusal r) {
   return out;
 }
 
+Expected<Schedule> edited(const std::string& asked, const Outcome& o) {
+  if (o.schedule) return *o.schedule;
+  return o.refusal ? *o.refusal : refused(asked, "", o.verdict.why, o.verdict.suggest);
+}
+
 Outcome judged(const Schedule& before, const Schedule& after, const DependenceSet& deps) {
   Outcome out;
   out.verdict = check_change(before, after, deps);
   if (out.verdict.kind == VerdictKind::Legal || out.verdict.kind == VerdictKind::Repairable)
     out.schedule = after;
   return out;
+}
+
+Outcome judged_anew(const Schedule& s) {
+  const Expected<DependenceSet> deps = dependences(*s.program);
+  if (!deps) return malformed(deps.error());
+  Outcome out;
+  out.verdict = check(s, *deps);
+  if (out.verdict.kind == VerdictKind::Legal || out.verdict.kind == VerdictKind::Repairable)
+    out.schedule = s;
+  return out;
+}
+
+std::optional<std::string> rolling(const Schedule& s,
+                                   const std::function<bool(const std::string&)>& which) {
+  for (const Repair& r : s.repairs)
+    for (const auto* names : {&r.targets, &r.sources, &r.via})
+      for (const std::string& n : *names)
+        if (which(n)) return n;
+  return std::nullopt;
 }
 
 TransformInfo with_edit(TransformInfo info, EditFn fn) {

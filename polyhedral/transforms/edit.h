@@ -33,6 +33,14 @@ TransformInfo with_edit(TransformInfo info, EditFn fn);
 // The verdict on a changed tree, with the schedule if it may stand.
 Outcome judged(const Schedule& before, const Schedule& after, const DependenceSet& deps);
 Outcome malformed(Refusal r);
+// The verdict on a schedule whose program changed, by dependences of its own; throws
+// isl::exception.
+Outcome judged_anew(const Schedule& s);
+// A statement for which `which` holds and that takes part in a rolling update, if there is one.
+std::optional<std::string> rolling(const Schedule& s,
+                                   const std::function<bool(const std::string&)>& which);
+// What an edit without a verdict came to: its schedule, or why there is none.
+Expected<Schedule> edited(const std::string& asked, const Outcome& o);
 
 // The subtree of `n` with fresh ids and unique member names.
 NodePtr renamed(const Schedule& s, const NodePtr& n, std::vector<std::string>& taken);

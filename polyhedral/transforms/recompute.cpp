@@ -4,6 +4,7 @@
 
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/recompute_program.h"
+#include "polyhedral/transforms/statements.h"
 
 namespace nautilus::poly {
 
@@ -42,24 +43,6 @@ std::optional<std::vector<isl::aff>> follow(const Node& b, const Statement& copy
     out.push_back(g.as_multi_aff().at(0));
   }
   return out;
-}
-
-// The copy as a child of a sequence: its filter over one band of its dims.
-NodePtr copy_filter(const Schedule& s, const Statement& copy, NodeId& next_id) {
-  std::vector<BandMember> members;
-  std::vector<std::string> taken;
-  const std::vector<std::string> names = dim_names(copy.domain);
-  for (unsigned k = 0; k < names.size(); ++k) {
-    BandMember m;
-    m.name = unique_member_name(s, names[k], taken);
-    m.axis = names[k];
-    m.schedule.emplace(copy.name, dim_aff(copy.domain, k));
-    taken.push_back(m.name);
-    members.push_back(std::move(m));
-  }
-  NodePtr body = make_leaf(next_id++);
-  if (!members.empty()) body = make_band(std::move(members), body, next_id++);
-  return make_filter(isl::union_set(copy.domain), body, next_id++);
 }
 
 // The tree with `added` put before child `path[at + 1]` of sequence `path[at]`; filters and bands
@@ -112,26 +95,27 @@ std::vector<std::vector<const Node*>> places(const Schedule& s, const std::strin
   return out;
 }
 
-Outcome judged(const Schedule& s) {
+Outcome unjudged(const Schedule& s) {
   Outcome o;
-  const Expected<DependenceSet> deps = dependences(*s.program);
-  if (!deps) {
-    o.verdict.kind = VerdictKind::Unknown;
-    o.verdict.why = deps.error().why;
-    return o;
-  }
-  o.verdict = check(s, *deps);
-  if (o.verdict.kind == VerdictKind::Legal || o.verdict.kind == VerdictKind::Repairable)
-    o.schedule = s;
+  o.schedule = s;
   return o;
 }
 
-// Tries the sequences above the consumer, outermost first (or only `only`).
-Outcome placed(const Schedule& base, const Recomputed& r, const std::string& into,
-               std::optional<NodeId> only, const std::string& asked) {
+// What is asked for, and how far it goes.
+struct Request {
+  std::string producer, into, asked;
+  std::optional<std::vector<std::string>> dims;
+  std::optional<NodeId> at;
+  bool judge = true;  // else the first place that the bands allow is taken as it is
+};
+
+// Tries the sequences above the consumer, outermost first (or only the one asked for). The one that
+// was taken is in the outcome's `chosen`.
+Outcome placed(const Schedule& base, const Recomputed& r, const Request& q) {
+  const std::string& into = q.into;
   const auto where = places(base, into);
   if (where.size() != 1)
-    return refused(asked, into,
+    return refused(q.asked, into,
                    into + " is split over " + std::to_string(where.size()) + " places of the tree",
                    "recompute before partitioning it");
   const std::vector<const Node*>& path = where[0];
@@ -139,68 +123,85 @@ Outcome placed(const Schedule& base, const Recomputed& r, const std::string& int
   std::optional<Outcome> first;
   bool found = false;
   for (size_t at = 0; at + 1 < path.size(); ++at) {
-    if (path[at]->kind != NodeKind::Sequence || (only && path[at]->id != *only)) continue;
+    if (path[at]->kind != NodeKind::Sequence || (q.at && path[at]->id != *q.at)) continue;
     found = true;
     Schedule s = base;
-    const NodePtr added = copy_filter(s, copy, s.next_id);
+    std::vector<std::string> taken;
+    const NodePtr added = edit::own_loops(s, copy, taken);
     s.root = grafted(path, at, added, copy, into, r.serves, base.program->param_context);
     if (!s.root) break;  // a band that cannot follow stays above everything further in
-    Outcome o = judged(s);
-    if (o.accepted()) return o;
+    Outcome o = q.judge ? edit::judged_anew(s) : unjudged(s);
+    if (o.accepted()) {
+      o.chosen = {{"at", path[at]->id}};
+      return o;
+    }
     if (!first) first = o;
   }
   if (first) return *first;
-  if (!found && only)
-    return refused(asked, into, "node " + std::to_string(*only) + " is no sequence above " + into);
-  return refused(asked, into, "the bands above " + into + " cannot be followed by " + r.copy,
+  if (!found && q.at)
+    return refused(q.asked, into,
+                   "node " + std::to_string(*q.at) + " is no sequence above " + into);
+  return refused(q.asked, into, "the bands above " + into + " cannot be followed by " + r.copy,
                  "give it more of the consumer's dimensions with dims");
 }
 
-}  // namespace
-
-Outcome recompute(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
-  for (const char* key : {"stmt", "into"})
-    if (!params.at(key).is_string())
-      return refused(
-          "recompute", "",
-          std::string(key) + " must be a statement's name, not " + params.at(key).dump());
-  const std::string producer = params.at("stmt").get<std::string>(),
-                    into = params.at("into").get<std::string>();
-  const std::string asked = "recompute " + producer + " in " + into;
-  for (const Repair& r : s.repairs)
-    for (const auto& names : {r.targets, r.sources, r.via})
-      for (const std::string& n : names)
-        if (n == producer || n == into)
-          return refused(asked, n, n + " takes part in a rolling update",
-                         "recompute before fusing");
-  std::optional<std::vector<std::string>> dims;
-  if (params.contains("dims")) {
-    dims = names_in(params.at("dims"));
-    if (!dims) return refused(asked, into, "dims must be names of dimensions of " + into);
-  }
-  std::optional<NodeId> only;
-  if (params.contains("at")) only = params.at("at").get<NodeId>();
-  const Expected<Recomputed> r = recompute_in(*s.program, producer, into, dims);
-  if (!r) return refused(asked, r.error().where, r.error().why, r.error().suggest);
-
+Outcome recomputed(const Schedule& s, const Request& q) {
+  const Expected<Recomputed> r = recompute_in(*s.program, q.producer, q.into, q.dims);
+  if (!r) return refused(q.asked, r.error().where, r.error().why, r.error().suggest);
   auto result = with_quota(s.program->context->get(), 4 * kDefaultQuota, [&]() -> Outcome {
     Schedule base = s;
     base.program = std::make_shared<const Program>(in_param_order(r->program));
     if (r->removed) {
       isl::union_set rest = isl::union_set::empty(base.program->context->get());
       for (const Statement& x : s.program->statements)
-        if (x.name != producer) rest = rest.unite(isl::union_set(x.domain));
+        if (x.name != q.producer) rest = rest.unite(isl::union_set(x.domain));
       base.root = restrict_subtree(s.root, rest, base.next_id, true);
-      base.scopes.erase(s.program->statement(producer)->write.tensor);
-      if (!base.root) return refused(asked, producer, "nothing would be left of the tree");
+      base.scopes.erase(s.program->statement(q.producer)->write.tensor);
+      if (!base.root) return refused(q.asked, q.producer, "nothing would be left of the tree");
     }
-    return r->copy.empty() ? judged(base) : placed(base, *r, into, only, asked);
+    if (!r->copy.empty()) return placed(base, *r, q);
+    return q.judge ? edit::judged_anew(base) : unjudged(base);
   });
   if (result) return *result;
   Outcome o;
   o.verdict.kind = VerdictKind::Unknown;
   o.verdict.why = result.error().why;
   return o;
+}
+
+// Reads the request; the place that was chosen is added to its parameters.
+Outcome requested(const Schedule& s, const nlohmann::json& params, bool judge) {
+  for (const char* key : {"stmt", "into"})
+    if (!params.at(key).is_string())
+      return refused(
+          "recompute", "",
+          std::string(key) + " must be a statement's name, not " + params.at(key).dump());
+  Request q;
+  q.producer = params.at("stmt").get<std::string>();
+  q.into = params.at("into").get<std::string>();
+  q.asked = "recompute " + q.producer + " in " + q.into;
+  q.judge = judge;
+  if (const auto n =
+          edit::rolling(s, [&](const std::string& x) { return x == q.producer || x == q.into; }))
+    return refused(q.asked, *n, *n + " takes part in a rolling update", "recompute before fusing");
+  if (params.contains("dims")) {
+    q.dims = names_in(params.at("dims"));
+    if (!q.dims) return refused(q.asked, q.into, "dims must be names of dimensions of " + q.into);
+  }
+  if (params.contains("at")) q.at = params.at("at").get<NodeId>();
+  Outcome o = recomputed(s, q);
+  if (o.chosen) {
+    nlohmann::json full = params;
+    full.update(*o.chosen);
+    o.chosen = full;
+  }
+  return o;
+}
+
+}  // namespace
+
+Outcome recompute(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
+  return requested(s, params, true);
 }
 
 TransformInfo info_recompute() {
@@ -242,6 +243,9 @@ TransformInfo info_recompute() {
                {},
                true}};
   t.apply = recompute;
+  t.edit = [](const Schedule& s, const nlohmann::json& params) {
+    return edit::edited("recompute", requested(s, params, false));
+  };
   return t;
 }
 

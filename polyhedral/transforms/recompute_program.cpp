@@ -5,6 +5,7 @@
 
 #include "polyhedral/access_order.h"
 #include "polyhedral/naut.h"
+#include "polyhedral/program_guards.h"
 
 namespace nautilus::poly {
 
@@ -163,54 +164,9 @@ class Recompute {
   // Whether the consumer runs only where the producer's guard holds for every instance that it
   // reads from.
   bool guarded_alike() const {
-    if (!into_.guard) return false;
-    for (int k : reads_of(into_)) {
-      const isl::map instance =
-          into_.reads[static_cast<size_t>(k)]
-              .map.apply_range(restricted(p_, producer_, producer_.write).reverse())
-              .intersect_domain(into_.domain);
-      std::map<int, Expr> reads;
-      for (const auto& [old, type] : types_in(producer_.guard)) {
-        const Access& a = producer_.reads[static_cast<size_t>(old)];
-        if (!a.gathers.empty()) return false;
-        const isl::map wanted = instance.apply_range(a.map);
-        for (size_t m = 0; m < into_.reads.size() && !reads.count(old); ++m) {
-          const Access& have = into_.reads[m];
-          if (have.tensor == a.tensor && have.gathers.empty() &&
-              have.map.intersect_domain(into_.domain).is_equal(wanted))
-            reads.emplace(old, Expr::read(static_cast<int>(m), type));
-        }
-        if (!reads.count(old)) return false;
-      }
-      std::map<int, int> indices;
-      for (size_t i = 0; i < producer_.indices.size(); ++i) {
-        const isl::map wanted = instance.apply_range(producer_.indices[i].as_map());
-        for (size_t m = 0; m < into_.indices.size() && !indices.count(static_cast<int>(i)); ++m)
-          if (into_.indices[m].as_map().intersect_domain(into_.domain).is_equal(wanted))
-            indices[static_cast<int>(i)] = static_cast<int>(m);
-      }
-      for (int i : indices_in(producer_.guard))
-        if (!indices.count(i)) return false;
-      if (to_string(renumbered(producer_.guard, reads, indices)) != to_string(into_.guard))
-        return false;
-    }
+    for (int k : reads_of(into_))
+      if (missing_condition(p_, producer_, into_, into_.reads[static_cast<size_t>(k)])) return false;
     return true;
-  }
-
-  static std::map<int, Type> types_in(const Expr& e) {
-    std::map<int, Type> out;
-    visit(e, [&](const Expr& x) {
-      if (x->op == Op::Read) out.emplace(x->index, x->type);
-    });
-    return out;
-  }
-
-  static std::set<int> indices_in(const Expr& e) {
-    std::set<int> out;
-    visit(e, [&](const Expr& x) {
-      if (x->op == Op::Index) out.insert(x->index);
-    });
-    return out;
   }
 
   // Appends the producer's operands, seen from the consumer through one access; returns its value.

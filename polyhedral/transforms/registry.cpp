@@ -6,6 +6,7 @@
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/fuse.h"
 #include "polyhedral/transforms/interchange.h"
+#include "polyhedral/transforms/lazy_reference.h"
 #include "polyhedral/transforms/map.h"
 #include "polyhedral/transforms/partition.h"
 #include "polyhedral/transforms/recompute.h"
@@ -24,10 +25,12 @@ namespace nautilus::poly {
 
 const std::vector<TransformInfo>& transforms() {
   static const std::vector<TransformInfo> all = {
-      info_tile(),       info_split(),     info_interchange(),    info_fuse(),
-      info_distribute(), info_shift(),     info_skew(),           info_reverse(),
-      info_sink(),       info_recompute(), info_rolling_update(), info_split_k(),
-      info_partition(),  info_map(),       info_set_scope(),      info_unroll(),
+      info_tile(),      info_split(),          info_interchange(),
+      info_fuse(),      info_distribute(),     info_shift(),
+      info_skew(),      info_reverse(),        info_sink(),
+      info_recompute(), info_rolling_update(), info_lazy_reference(),
+      info_split_k(),   info_partition(),      info_map(),
+      info_set_scope(), info_unroll(),
   };
   return all;
 }
@@ -151,7 +154,7 @@ Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view nam
   if (auto bad = bad_params(*t, params)) return edit::malformed(std::move(*bad));
   try {
     Outcome out = t->apply(s, deps, params);
-    if (out.schedule) record(*out.schedule, t->name, params);
+    if (out.schedule) record(*out.schedule, t->name, out.chosen ? *out.chosen : params);
     return out;
   } catch (const isl::exception& e) {
     Outcome out;
@@ -170,14 +173,6 @@ Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name,
   const TransformInfo* t = transform(name);
   if (!t) return no_such(name);
   if (auto bad = bad_params(*t, params)) return *bad;
-  if (!t->edit) {
-    Expected<DependenceSet> deps = dependences(*s.program);
-    if (!deps) return deps.error();
-    Outcome out = apply(s, *deps, name, params);
-    if (out.schedule) return *out.schedule;
-    return out.refusal ? *out.refusal
-                       : edit::refused(t->name, "", out.verdict.why, out.verdict.suggest);
-  }
   try {
     Expected<Schedule> out = t->edit(s, params);
     if (out) record(*out, t->name, params);

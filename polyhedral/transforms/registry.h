@@ -27,6 +27,9 @@ struct Outcome {
   Verdict verdict;
   std::optional<Schedule> schedule;  // its script has the step appended
   std::optional<Refusal> refusal;    // the request itself was malformed (no such node, bad size)
+  // The request with what it left open filled in, if the transform chose something: what the script
+  // records, so that the edit alone can repeat it.
+  std::optional<nlohmann::json> chosen;
   bool accepted() const { return schedule.has_value(); }
 };
 
@@ -37,9 +40,9 @@ struct TransformInfo {
   std::string before, after;  // a small example, tree text
   std::vector<ParamInfo> params;
   std::function<Outcome(const Schedule&, const DependenceSet&, const nlohmann::json& params)> apply;
-  // The edit alone, without a verdict: what apply_unchecked runs. Empty: apply_unchecked runs
-  // `apply` with the program's dependences. Neither records the step in the script: the registry
-  // does.
+  // The edit alone, without dependences, verdict and proofs: what apply_unchecked runs. What
+  // `apply` leaves open (see Outcome::chosen) it takes as it comes first. Neither records the step
+  // in the script: the registry does.
   std::function<Expected<Schedule>(const Schedule&, const nlohmann::json& params)> edit;
 };
 

@@ -42,7 +42,9 @@ struct Reader {
 
 class RollingUpdate {
  public:
-  RollingUpdate(const Schedule& s, const DependenceSet& deps, const nlohmann::json& params)
+  // Without dependences: the edit alone. What plain fusion breaks is then read off the reductions
+  // under the band, and nothing is judged.
+  RollingUpdate(const Schedule& s, const DependenceSet* deps, const nlohmann::json& params)
       : before_(s), deps_(deps), w_(s), params_(params) {}
 
   Outcome run() {
@@ -62,6 +64,7 @@ class RollingUpdate {
     if (auto stop = find_readers()) return *stop;
     if (auto stop = make_private()) return *stop;
     if (auto stop = repair_all()) return *stop;
+    if (!deps_) return unjudged();
     for (const Repair& r : w_.repairs)
       if (r.band == band_)
         if (auto stop = in_step(r)) return *stop;
@@ -70,8 +73,8 @@ class RollingUpdate {
 
  private:
   const Schedule& before_;
-  const DependenceSet& deps_;
-  DependenceSet own_deps_;  // of the changed program
+  const DependenceSet* deps_;  // of the program before
+  DependenceSet own_deps_;     // of the changed program, or of what may break
   Schedule w_;
   const nlohmann::json& params_;
   NodeId sequence_ = 0, band_ = 0;
@@ -185,7 +188,11 @@ class RollingUpdate {
 
   // The given dependences while the program is the one they belong to.
   Expected<const DependenceSet*> current_deps() {
-    if (w_.program == before_.program) return &deps_;
+    if (!deps_) {
+      own_deps_ = final_value_flow(program(), statements_below(w_, band_));
+      return &own_deps_;
+    }
+    if (w_.program == before_.program) return deps_;
     Expected<DependenceSet> fresh = dependences(program());
     if (!fresh) return fresh.error();
     own_deps_ = std::move(*fresh);
@@ -389,6 +396,13 @@ class RollingUpdate {
     return isl::map(program().context->get(), "{ at[" + x + "] -> at[" + y + "] : " + where + " }");
   }
 
+  Outcome unjudged() const {
+    Outcome o;
+    o.verdict.why = "not judged";
+    o.schedule = w_;
+    return o;
+  }
+
   Outcome judged() {
     const Expected<const DependenceSet*> deps = current_deps();
     if (!deps) return unknown(deps.error());
@@ -406,13 +420,21 @@ class RollingUpdate {
 
 }  // namespace
 
-Outcome rolling_update(const Schedule& s, const DependenceSet& deps, const nlohmann::json& params) {
+namespace {
+
+Outcome roll(const Schedule& s, const DependenceSet* deps, const nlohmann::json& params) {
   auto out = with_quota(s.program->context->get(), 4 * kDefaultQuota,
                         [&] { return RollingUpdate(s, deps, params).run(); });
   if (out) return *out;
   Outcome o;
   o.verdict.why = out.error().why;
   return o;
+}
+
+}  // namespace
+
+Outcome rolling_update(const Schedule& s, const DependenceSet& deps, const nlohmann::json& params) {
+  return roll(s, &deps, params);
 }
 
 TransformInfo info_rolling_update() {
@@ -470,6 +492,9 @@ TransformInfo info_rolling_update() {
                {"strict", "reassociate", "fast"},
                true}};
   t.apply = rolling_update;
+  t.edit = [](const Schedule& s, const nlohmann::json& params) {
+    return edit::edited("rolling_update", roll(s, nullptr, params));
+  };
   return t;
 }
 

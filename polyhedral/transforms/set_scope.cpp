@@ -131,8 +131,15 @@ std::optional<std::string> not_in_registers(const std::vector<Use>& uses) {
 
 }  // namespace
 
-Expected<Schedule> set_scope(const Schedule& s, const std::string& tensor, Scope scope) {
-  const std::string what = "put " + tensor + " in " + std::string(scope_name(scope)) + " scope";
+namespace {
+
+std::string words(const std::string& tensor, Scope scope) {
+  return "put " + tensor + " in " + std::string(scope_name(scope)) + " scope";
+}
+
+// The scope noted, if the tensor may have one at all.
+Expected<Schedule> noted(const Schedule& s, const std::string& tensor, Scope scope) {
+  const std::string what = words(tensor, scope);
   const Tensor* t = s.program->tensor(tensor);
   if (!t) {
     std::string temps;
@@ -151,6 +158,23 @@ Expected<Schedule> set_scope(const Schedule& s, const std::string& tensor, Scope
                              (t->kind == TensorKind::Input ? "input" : "output") +
                              ", which lives in memory",
                          "only temporaries have a scope");
+  out.scopes[tensor] = scope;
+  return out;
+}
+
+// What both forms of the transform take.
+std::pair<std::string, Scope> asked_for(const nlohmann::json& p) {
+  const nlohmann::json& name = p.at("tensor");
+  return {name.is_string() ? name.get<std::string>() : name.dump(),
+          *scope_from_name(p.at("scope").get<std::string>())};
+}
+
+}  // namespace
+
+Expected<Schedule> set_scope(const Schedule& s, const std::string& tensor, Scope scope) {
+  const std::string what = words(tensor, scope);
+  const Expected<Schedule> out = noted(s, tensor, scope);
+  if (!out || scope == Scope::Global) return out;
   const std::vector<Use> uses = uses_of(s, tensor);
   std::set<const Node*> kernels;
   std::string names;
@@ -165,7 +189,6 @@ Expected<Schedule> set_scope(const Schedule& s, const std::string& tensor, Scope
     if (auto why = not_in_registers(uses))
       return edit::refused(what, "tensor " + tensor, *why,
                            "fuse its accesses into common loops, and map the loops inside to tile");
-  out.scopes[tensor] = scope;
   return out;
 }
 
@@ -192,12 +215,15 @@ TransformInfo info_set_scope() {
                0,
                {"global", "shared", "register"},
                false}};
-  return edit::with_edit(
-      std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
-        const nlohmann::json& name = p.at("tensor");
-        return set_scope(s, name.is_string() ? name.get<std::string>() : name.dump(),
-                         *scope_from_name(p.at("scope").get<std::string>()));
-      });
+  t = edit::with_edit(std::move(t), [](const Schedule& s, const nlohmann::json& p) {
+    const auto [tensor, scope] = asked_for(p);
+    return set_scope(s, tensor, scope);
+  });
+  t.edit = [](const Schedule& s, const nlohmann::json& p) {
+    const auto [tensor, scope] = asked_for(p);
+    return noted(s, tensor, scope);
+  };
+  return t;
 }
 
 }  // namespace nautilus::poly

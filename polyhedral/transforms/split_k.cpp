@@ -4,6 +4,7 @@
 
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/split_k_program.h"
+#include "polyhedral/transforms/statements.h"
 
 namespace nautilus::poly {
 
@@ -12,23 +13,6 @@ namespace {
 using Names = std::vector<std::string>;
 bool in(const Names& v, const std::string& s) {
   return std::find(v.begin(), v.end(), s) != v.end();
-}
-
-// A new statement as a child of the sequence: its filter over one band of its dims.
-NodePtr own_filter(Schedule& s, const Statement& st, Names& taken) {
-  std::vector<BandMember> members;
-  const Names names = dim_names(st.domain);
-  for (unsigned k = 0; k < names.size(); ++k) {
-    BandMember m;
-    m.name = unique_member_name(s, names[k], taken);
-    m.axis = names[k];
-    m.schedule.emplace(st.name, dim_aff(st.domain, k));
-    taken.push_back(m.name);
-    members.push_back(std::move(m));
-  }
-  NodePtr body = make_leaf(s.next_id++);
-  if (!members.empty()) body = make_band(std::move(members), body, s.next_id++);
-  return make_filter(isl::union_set(st.domain), body, s.next_id++);
 }
 
 bool same_statement(const Program& a, const Program& b, const std::string& name) {
@@ -49,12 +33,9 @@ std::optional<Refusal> mixed_child(const Schedule& s, const Node& seq, const Pro
                            "its loops are already shared by several statements",
                            "split before fusing");
   }
-  for (const Repair& r : s.repairs)
-    for (const Names* names : {&r.targets, &r.sources, &r.via})
-      for (const std::string& n : *names)
-        if (!same_statement(*s.program, now, n))
-          return edit::refused(asked, n, n + " takes part in a rolling update",
-                               "split before fusing");
+  if (const auto n = edit::rolling(
+          s, [&](const std::string& x) { return !same_statement(*s.program, now, x); }))
+    return edit::refused(asked, *n, *n + " takes part in a rolling update", "split before fusing");
   return std::nullopt;
 }
 
@@ -71,7 +52,7 @@ NodePtr rebuilt(Schedule& t, const Schedule& before, const Node& seq) {
     const bool kept = child && same_statement(*before.program, *t.program, st.name);
     if (!kept && before.program->statement(st.name) && !child) continue;  // elsewhere in the tree
     if (!kept) {
-      children.push_back(own_filter(t, st, taken));
+      children.push_back(edit::own_loops(t, st, taken));
     } else if (std::find(done.begin(), done.end(), child->id) == done.end()) {
       done.push_back(child->id);
       for (const NodePtr& c : seq.children)
@@ -82,12 +63,8 @@ NodePtr rebuilt(Schedule& t, const Schedule& before, const Node& seq) {
 }
 
 Outcome judged(const Schedule& t, const SplitResult& r) {
-  const Expected<DependenceSet> deps = dependences(*t.program);
-  if (!deps) return edit::malformed(deps.error());
-  Outcome o;
-  o.verdict = check(t, *deps);
-  if (o.verdict.kind != VerdictKind::Legal && o.verdict.kind != VerdictKind::Repairable) return o;
-  o.schedule = t;
+  Outcome o = edit::judged_anew(t);
+  if (!o.accepted()) return o;
   if (r.repairs.empty()) {
     o.verdict.relaxations.push_back("the terms are folded in " + std::to_string(r.parts) +
                                     " parts of " + std::to_string(r.chunk) +
@@ -105,7 +82,10 @@ Outcome judged(const Schedule& t, const SplitResult& r) {
 
 }  // namespace
 
-Outcome split_k(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
+namespace {
+
+// The split schedule, judged or as it comes.
+Outcome split(const Schedule& s, const nlohmann::json& params, bool judge) {
   const Expected<const Node*> n =
       edit::node_param(s, params, "node", NodeKind::Sequence, "split_k");
   if (!n) return edit::malformed(n.error());
@@ -145,12 +125,21 @@ Outcome split_k(const Schedule& s, const DependenceSet&, const nlohmann::json& p
     Schedule t = s;
     t.program = std::make_shared<const Program>(in_param_order(r->program));
     t.root = rebuilt(t, s, seq);
-    return judged(t, *r);
+    if (judge) return judged(t, *r);
+    Outcome o;
+    o.schedule = t;
+    return o;
   });
   if (out) return *out;
   Outcome o;
   o.verdict.why = out.error().why;
   return o;
+}
+
+}  // namespace
+
+Outcome split_k(const Schedule& s, const DependenceSet&, const nlohmann::json& params) {
+  return split(s, params, true);
 }
 
 TransformInfo info_split_k() {
@@ -207,6 +196,9 @@ TransformInfo info_split_k() {
                {"strict", "reassociate", "fast"},
                true}};
   t.apply = split_k;
+  t.edit = [](const Schedule& s, const nlohmann::json& params) {
+    return edit::edited("split_k", split(s, params, false));
+  };
   return t;
 }
 

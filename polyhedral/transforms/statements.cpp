@@ -158,11 +158,12 @@ std::optional<isl::aff> followed(const BandMember& m, const Statement& added,
   return out;
 }
 
-// A filter over a band of the dims that are not among the functions already fixed.
-NodePtr own_loops(Schedule& s, const Statement& added, const std::vector<isl::aff>& fixed) {
+}  // namespace
+
+NodePtr own_loops(Schedule& s, const Statement& added, std::vector<std::string>& taken,
+                  const std::vector<isl::aff>& fixed) {
   const std::vector<std::string> names = dim_names(added.domain);
   std::vector<BandMember> members;
-  std::vector<std::string> taken;
   for (unsigned k = 0; k < names.size(); ++k) {
     const isl::aff dim = dim_aff(added.domain, k);
     if (std::any_of(fixed.begin(), fixed.end(),
@@ -179,8 +180,6 @@ NodePtr own_loops(Schedule& s, const Statement& added, const std::vector<isl::af
   if (!members.empty()) body = make_band(std::move(members), body, s.next_id++);
   return make_filter(isl::union_set(added.domain), body, s.next_id++);
 }
-
-}  // namespace
 
 Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId after,
                               const std::string& like, const isl::map& follows) {
@@ -209,7 +208,8 @@ Expected<Schedule> add_behind(const Schedule& s, const Statement& added, NodeId 
       functions[k].push_back(*f);
       fixed.push_back(*f);
     }
-  NodePtr filter = own_loops(out, added, fixed);
+  std::vector<std::string> taken;
+  NodePtr filter = own_loops(out, added, taken, fixed);
   NodePtr current;
   size_t k = at;
   if (in_sequence) {

@@ -9,6 +9,11 @@ namespace nautilus::poly::edit {
 // The subtree with instances of one statement renamed (same dims, another tuple name).
 NodePtr with_renamed(const NodePtr& n, const std::string& from, const std::string& to);
 
+// A filter over the statement's instances with one band of its dims, without those that are among
+// the functions `fixed` by bands above. New member names go to `taken`.
+NodePtr own_loops(Schedule& s, const Statement& added, std::vector<std::string>& taken,
+                  const std::vector<isl::aff>& fixed = {});
+
 // Adds a statement that runs wherever `like` does (same dims): every filter and band above takes it
 // in as it took `like`; in the innermost sequence above `like` it gets a filter of its own, right
 // behind the one of `like`, with the loops of `like` copied. The schedule's program must contain it

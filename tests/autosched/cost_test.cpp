@@ -4,6 +4,7 @@
 #include <random>
 
 #include "autosched/cost/evaluate.h"
+#include "autosched/search.h"
 #include "tests/autosched/programs.h"
 
 namespace nautilus::sched {
@@ -204,6 +205,51 @@ TEST(Axes, NeverPutTwoDimsOfOneStatementTogether) {
   ASSERT_TRUE(facts);
   ProgramAxes a = program_axes(**facts);
   EXPECT_NE(a.axis("S_Y", 0), a.axis("S_Y", 1));
+}
+
+// After rewriting, linked axes have one name: that of the first statement's member stands for the
+// same tile in all of them.
+TEST(Counts, AxesMayBeAnotherStatementsMembers) {
+  auto program = softmax(512, 1024);
+  SearchOptions o;
+  o.machine = *load_machine(NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json");
+  o.seconds = 0;
+  o.max_plans = 200;
+  auto provider = direct_ops_provider();
+  auto r = search(program, o, *provider);
+  ASSERT_TRUE(r && !r->best.empty());
+  auto plan = plan_of(program, *r, r->best[0]);
+  ASSERT_TRUE(plan);
+  auto facts = program_facts(plan->schedule.program);
+  ASSERT_TRUE(facts);
+  auto model = structure_model(plan->schedule, *facts);
+  ASSERT_TRUE(model);
+  StructureOps own = direct_ops(*model), shared = own;
+  int renamed = 0;
+  for (StructureOps::Entry& e : shared.entries)
+    for (const StmtModel& s : model->stmts)
+      if (s.stmt->name == e.stmt)
+        for (std::string& axis : e.axes)
+          for (const TileDim& t : s.tile)
+            if (t.member == axis)
+              for (const StmtModel& first : model->stmts) {
+                if (first.kernel != s.kernel) continue;
+                const auto same = std::find_if(first.tile.begin(), first.tile.end(),
+                                               [&](const TileDim& u) { return u.axis == t.axis; });
+                if (same == first.tile.end()) continue;
+                renamed += axis != same->member;
+                axis = same->member;
+                break;
+              }
+  EXPECT_GT(renamed, 3);
+  for (const Machine& m : {h200(), o.machine}) {
+    auto a = profile(*plan, m, own), b = profile(*plan, m, shared);
+    ASSERT_TRUE(a && b);
+    EXPECT_EQ(a->ops, b->ops);
+    EXPECT_EQ(a->issue, b->issue);
+    EXPECT_EQ(a->bytes, b->bytes);
+    EXPECT_GE(a->ops.at("special"), 512.0 * 1024);
+  }
 }
 
 // --- whole programs in their written order -----------------------------------------------------

@@ -6,66 +6,13 @@
 #include "autosched/search.h"
 #include "polyhedral/transforms/registry.h"
 #include "tests/autosched/programs.h"
+#include "tests/autosched/searches.h"
 
 namespace nautilus::sched {
 namespace {
 
 using namespace testing_programs;
-
-SearchOptions options_for(const std::string& machine = "h200") {
-  SearchOptions o;
-  o.machine =
-      *load_machine(std::string(NAUTILUS_SOURCE_DIR "/corpus/machines/") + machine + ".json");
-  o.seconds = 20;
-  return o;
-}
-
-SearchResult run(poly::ProgramPtr p, const SearchOptions& o) {
-  auto ops = direct_ops_provider();
-  auto r = search(p, o, *ops);
-  EXPECT_TRUE(r) << r.error().text();
-  return r ? *std::move(r) : SearchResult{};
-}
-
-// What must hold of every search, whatever it found.
-void check_invariants(const SearchResult& r) {
-  ASSERT_FALSE(r.nodes.empty());
-  double best = INFINITY;
-  for (const SearchNode& n : r.nodes) {
-    EXPECT_LT(n.parent, n.id);
-    EXPECT_NE(n.state, NodeState::Open) << n.decision;
-    if (n.state == NodeState::Complete) {
-      EXPECT_TRUE(std::isfinite(n.seconds) && n.seconds > 0);
-      EXPECT_LE(n.lower_bound, n.seconds * 1.0000001) << n.decision;
-      EXPECT_FALSE(n.limiter.empty());
-      best = std::min(best, n.seconds);
-      // Admissible: no bound on the path exceeds what was reached.
-      for (int id = n.parent; id >= 0; id = r.nodes[id].parent)
-        EXPECT_LE(r.nodes[id].lower_bound, n.seconds * 1.0000001);
-    }
-    if (n.state != NodeState::Complete && n.state != NodeState::Expanded) {
-      EXPECT_FALSE(n.reason.empty()) << state_name(n.state) << " " << n.decision;
-    }
-    if (n.state == NodeState::Duplicate) {
-      EXPECT_GE(n.duplicate_of, 0);
-    }
-  }
-  ASSERT_FALSE(r.best.empty());
-  EXPECT_EQ(r.nodes[r.best[0]].seconds, best);
-  for (size_t k = 1; k < r.best.size(); ++k) {
-    EXPECT_LE(r.nodes[r.best[k - 1]].seconds, r.nodes[r.best[k]].seconds);
-    EXPECT_NE(r.nodes[r.best[k - 1]].parent, r.nodes[r.best[k]].parent);
-  }
-  for (int id : r.pareto) EXPECT_EQ(r.nodes[id].state, NodeState::Complete);
-}
-
-int kernels_of(const poly::Schedule& s) { return static_cast<int>(s.root->children.size()); }
-
-int count_state(const SearchResult& r, NodeState s) {
-  int n = 0;
-  for (const SearchNode& node : r.nodes) n += node.state == s;
-  return n;
-}
+using namespace testing_searches;
 
 TEST(Search, PointwiseTilesAndVerifies) {
   auto p = pointwise(1 << 20);
@@ -173,13 +120,7 @@ TEST(Search, SameSeedSameResult) {
     o.max_plans = 300;
     o.seconds = 0;
     SearchResult a = run(p, o), b = run(p, o);
-    ASSERT_EQ(a.nodes.size(), b.nodes.size());
-    for (size_t i = 0; i < a.nodes.size(); ++i) {
-      EXPECT_EQ(a.nodes[i].decision, b.nodes[i].decision);
-      EXPECT_EQ(a.nodes[i].seconds, b.nodes[i].seconds);
-      EXPECT_EQ(a.nodes[i].state, b.nodes[i].state);
-    }
-    EXPECT_EQ(a.best, b.best);
+    expect_same(a, b);
   }
 }
 
@@ -241,18 +182,6 @@ TEST(Search, SizesZeroAndOne) {
     }
 }
 
-TEST(Search, SixtyStatementsEndWithinTheBudget) {
-  auto p = long_chain(55, 256, 256);
-  SearchOptions o = options_for();
-  o.seconds = 3;
-  SearchResult r = run(p, o);
-  check_invariants(r);
-  EXPECT_LT(r.seconds, 20);
-  EXPECT_TRUE(r.stop_reason == StopReason::TimeBudget || r.stop_reason == StopReason::PlanBudget ||
-              r.stop_reason == StopReason::NodeBudget || r.stop_reason == StopReason::Exhausted);
-  EXPECT_EQ(count_state(r, NodeState::Open), 0);
-}
-
 TEST(Search, BudgetsAndStopFlag) {
   auto p = attention(2, 512, 64);
   SearchOptions o = options_for();
@@ -274,19 +203,6 @@ TEST(Search, BudgetsAndStopFlag) {
   r = run(p, o);
   EXPECT_EQ(r.stop_reason, StopReason::Interrupted);
   for (const SearchNode& n : r.nodes) EXPECT_NE(n.state, NodeState::Open);
-}
-
-TEST(Search, RunningOutOfIslOperationsIsUnknownNotLegal) {
-  auto p = attention(2, 512, 64);
-  SearchOptions o = options_for();
-  o.isl_quota = 1000;
-  auto ops = direct_ops_provider();
-  auto r = search(p, o, *ops);
-  if (r) {
-    EXPECT_EQ(count_state(*r, NodeState::Complete), 0);
-  } else {
-    EXPECT_FALSE(r.error().why.empty());
-  }
 }
 
 TEST(Search, EventsTellTheWholeStory) {

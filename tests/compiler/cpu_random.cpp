@@ -216,7 +216,15 @@ class Generator {
   std::vector<ValueId> branch(Region& r, const std::vector<ValueId>& visible, int depth) {
     Instr f;
     f.code = Code::If;
-    f.cond.any = {{{IndexExpr::var(iv_) - IndexExpr(pick(2)), pick(2) == 0}}};
+    if (pick(2) == 0) {
+      f.cond.any = {{{IndexExpr::var(iv_) - IndexExpr(pick(2)), pick(2) == 0}}};
+    } else {  // on data: an extremum is the same in any order
+      const ValueId v = one(visible);
+      std::vector<std::string> axes;
+      for (const Axis& a : type(v).axes) axes.push_back(a.name);
+      const ValueId most = axes.empty() ? v : builder(r).reduce(poly::ReduceOp::Max, v, axes);
+      f.operands = {builder(r).map(Op::Lt, {builder(r).constant(0.5), most})};
+    }
     const ValueId shape = one(visible);
     for (int side = 0; side < 2; ++side) {
       Region made = region(2 + pick(4), visible, depth - 1);

@@ -110,7 +110,7 @@ TEST(MemoryText, RoundTripIsExact) {
 }
 
 TEST(MemoryText, SamplesRoundTrip) {
-  for (const char* name : {"ampere_product", "hopper_product", "causal_attention"}) {
+  for (const char* name : {"ampere_product", "hopper_product", "causal_attention", "gather_sums"}) {
     const std::string text = sample_text(name);
     auto m = parse(text, name);
     ASSERT_TRUE(m) << m.error().text();

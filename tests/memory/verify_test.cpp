@@ -5,7 +5,7 @@ namespace nautilus::memory {
 namespace {
 
 TEST(MemoryVerify, SamplesAreWellFormed) {
-  for (const char* name : {"ampere_product", "hopper_product", "causal_attention"})
+  for (const char* name : {"ampere_product", "hopper_product", "causal_attention", "gather_sums"})
     EXPECT_EQ(why_not(sample_text(name)), "") << name;
 }
 
@@ -123,7 +123,7 @@ TEST(MemoryVerify, ValuesAndScopes) {
        {"%4: f32 = const", "%4: f32 in row = const", "a single value has no placement"},
        {"%2: f32[i: 64] in row",
         "%2: f32[i: 64] in {repeat (i: 8192) register: i=1; lane: 0 0 0 0 0}",
-        "more than 4096 registers a thread"}});
+        "more than 1024 registers a thread"}});
   expect_refusals(changed(sample_text("ampere_product"), "copy_wait 0",
                           "%7: i32[q: 2] in {register: q=1; lane: 0 0 0 0 0} = iota q + 2*i0"),
                   {{"%7: i32[q: 2] in {register: q=1; lane: 0 0 0 0 0}",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "polyhedral/deadline.h"
+
 #include "polyhedral/instances.h"
 
 namespace nautilus::poly {
@@ -91,6 +93,41 @@ TEST(Context, QuotaIsReportedAndDoesNotPoison) {
   const auto nested = with_quota(
       c->get(), 50, [&] { return with_quota(c->get(), kDefaultQuota, hard).has_value(); });
   EXPECT_TRUE(!nested || !*nested) << "an inner quota must not exceed the outer one";
+}
+
+// Work that would never end by itself is cut at its moment, and the context is as before after it.
+TEST(Context, DeadlineCutsAndGivesTheContextBack) {
+  ContextPtr c = make_context();
+  using Clock = DeadlineGuard::Clock;
+  auto endless = [&] {
+    for (;;) (void)isl::set(c->get(), "{ S[i,j] : 0 <= i < 9 and 3j = i }").lexmin();
+  };
+  EXPECT_FALSE(out_of_time());
+  {
+    const DeadlineGuard guard(c->get(), Clock::now() + std::chrono::milliseconds(30));
+    EXPECT_THROW(endless(), isl::exception);
+    EXPECT_TRUE(guard.passed() && out_of_time());
+    // A later moment inside does not lift the outer one, nor does its end.
+    {
+      const DeadlineGuard inner(c->get(), Clock::now() + std::chrono::hours(1));
+      EXPECT_TRUE(out_of_time());
+      EXPECT_THROW(endless(), isl::exception);
+    }
+    EXPECT_THROW(endless(), isl::exception);
+    const auto refused = with_quota(c->get(), kDefaultQuota, [&] {
+      endless();
+      return 0;
+    });
+    EXPECT_FALSE(refused);
+  }
+  EXPECT_FALSE(out_of_time());
+  EXPECT_FALSE(isl::set(c->get(), "{ S[i] : i > 3 }").is_empty());
+  std::atomic<bool> stop{true};
+  {
+    const DeadlineGuard guard(c->get(), Clock::time_point::max(), &stop);
+    EXPECT_THROW(endless(), isl::exception);
+  }
+  EXPECT_FALSE(isl::set(c->get(), "{ S[i] : i > 3 }").is_empty());
 }
 
 TEST(Context, ErrorsAreSilentExceptions) {

@@ -66,7 +66,7 @@ class Tree {
   }
   Schedule done(NodePtr root, std::map<std::string, Scope> scopes = {}) const {
     Schedule s;
-    s.program = p_;
+    s.program = s.origin = p_;
     s.root = std::move(root);
     s.next_id = next_;
     s.scopes = std::move(scopes);

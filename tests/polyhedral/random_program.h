@@ -83,14 +83,15 @@ class Generator {
     return out;
   }
 
-  // The text form of a program over sizes N, M >= 1.
-  std::string text() {
+  // The text form of a program over sizes N, M >= 1; `sweeps`: percent of statements that overwrite
+  // their tensor step by step, so that many orders are wrong.
+  std::string text(int sweeps = 15) {
     input("X", {"N", "M"});
     input("Y", {"N"});
     input("Z", {"M"});
     const int n = 2 + below(r_, 4);
     for (int k = 0; k < n; ++k) {
-      if (chance(r_, 15))
+      if (chance(r_, sweeps))
         sweep(k);
       else if (chance(r_, 50))
         reduction(k);

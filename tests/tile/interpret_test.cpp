@@ -85,6 +85,25 @@ TEST(Interpret, IfTakesOneSide) {
   EXPECT_EQ(outputs(m, {{"A", {5, 6, 7}}})["O"], (std::vector<double>{5, 6, 7, -1, -1}));
 }
 
+TEST(Interpret, BranchesOnDataAreCounted) {
+  Module m = with_kernel(
+      "  tensor A: f32[5] input global\n  tensor O: f32[5] output global\n",
+      "grid g < 5\nvalues 99\n%0: f32 = load A[g]\n%1: f32 = const 0\n%2: bool = lt %0, %1\n"
+      "%3: f32 = if %2 @S_x {\n  %4: f32 = neg %0\n  yield %4\n} else {\n  yield %0\n}\n"
+      "store O[g] = %3\n");
+  std::map<std::string, BranchCount> branches;
+  InterpretOptions o;
+  o.branches = &branches;
+  const double nan = std::nan("");
+  auto r = interpret(m, {}, {{"A", {5, -6, 7, -8, nan}}}, o);
+  ASSERT_TRUE(r) << r.error().text();
+  EXPECT_EQ((*r)["O"][1], 6);
+  EXPECT_EQ((*r)["O"][3], 8);
+  EXPECT_TRUE(std::isnan((*r)["O"][4]));
+  EXPECT_EQ(branches["S_x"].reached, 5u);
+  EXPECT_EQ(branches["S_x"].taken, 2u);
+}
+
 TEST(Interpret, SharedBuffersAreAsNewInEveryBlock) {
   Module m =
       with_kernel("  tensor O: f32[2, 4] output global\n",

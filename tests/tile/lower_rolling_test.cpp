@@ -138,10 +138,13 @@ TEST(LowerRolling, VarianceInOnePass) {
 
 // What lies outside a mask is absent, whatever it holds: through lowering and rewriting.
 void expect_absent(const Session& t, const Sizes& sizes, const std::vector<std::string>& registers,
-                   const std::function<void(Buffers&, double)>& put) {
+                   const std::function<void(Buffers&, double)>& put,
+                   tile::Numerics numerics = tile::Numerics::Reassociate) {
   const Schedule s = at(t.s, sizes, registers);
-  auto m = lowered(s);
-  ASSERT_TRUE(m) << to_text(s);
+  auto m = lower::lower(s, {true, numerics});
+  ASSERT_TRUE(m) << m.error().text() << to_text(s);
+  tile::RewriteOptions options;
+  options.numerics = numerics;
   Program original = *t.program;
   original.param_context = s.program->param_context;
   for (double bad : {std::nan(""), std::numeric_limits<double>::infinity(),
@@ -150,7 +153,7 @@ void expect_absent(const Session& t, const Sizes& sizes, const std::vector<std::
     put(in, bad);
     auto want = interpret(original, sizes, in);
     ASSERT_TRUE(want) << want.error().text();
-    for (const tile::Module& x : {*m, tile::rewrite(*m, {})}) {
+    for (const tile::Module& x : {*m, tile::rewrite(*m, options)}) {
       auto got = tile::interpret(x, {}, in);
       ASSERT_TRUE(got) << got.error().text() << tile::print(x);
       for (const auto& [name, values] : *want)
@@ -171,6 +174,34 @@ TEST(LowerRolling, WhatACausalMaskHidesIsAbsent) {
                   for (size_t h : {0, 1})
                     for (size_t d : {0, 1}) in.at("K")[(h * 7 + 6) * 2 + d] = bad;
                 });
+}
+
+// A row of values that the later rows alone see: absent for the others, where strict numerics mask
+// the terms. Else the weight is 0 there, and the program says what it assumes.
+TEST(LowerRolling, ValuesThatAMaskHides) {
+  const Sizes sizes{{"H", 2}, {"N", 7}, {"D", 2}};
+  for (size_t row : {1, 3, 6})
+    expect_absent(
+        tiled_attention(true, 4, 2), sizes, {"m", "P"},
+        [&](Buffers& in, double bad) {
+          for (size_t h : {0, 1})
+            for (size_t d : {0, 1}) in.at("V")[(h * 7 + row) * 2 + d] = bad;
+        },
+        tile::Numerics::Strict);
+  const Schedule causal = at(tiled_attention(true, 4, 2).s, sizes, {"m", "P"});
+  const auto assumes = lower::lower(causal, {true, tile::Numerics::Reassociate}),
+             strict = lower::lower(causal, {true, tile::Numerics::Strict});
+  ASSERT_TRUE(assumes && strict);
+  ASSERT_EQ(assumes->notes.size(), 1u);
+  EXPECT_NE(assumes->notes[0].find("Oa assumes finite operands of masked terms: V is"),
+            std::string::npos)
+      << assumes->notes[0];
+  EXPECT_EQ(tile::rewrite(*assumes, {}).notes, assumes->notes);
+  EXPECT_TRUE(strict->notes.empty());
+  // Without a mask, or with one that both factors see, nothing is assumed.
+  const auto full = lower::lower(at(tiled_attention(false, 4, 2).s, sizes, {"m", "P"}));
+  ASSERT_TRUE(full);
+  EXPECT_TRUE(full->notes.empty()) << full->notes[0];
 }
 
 // Rows of X and columns of W after the first M: in the tensors, outside the sum.

@@ -211,7 +211,11 @@ class Generator {
   void branch(Builder& b, int depth) {
     Instr f;
     f.code = Code::If;
-    f.cond = Cond{{{{iv() - IndexExpr(int64_t(below(3))), below(2) == 0}}}};
+    if (below(2) == 0)
+      f.cond = Cond{{{{iv() - IndexExpr(int64_t(below(3))), below(2) == 0}}}};
+    else  // on data: inputs, so that rounding does not change sides
+      f.operands = {b.map(Op::Lt, {b.reduce(poly::ReduceOp::Max, pool_[1 + 2 * below(2)], {"i"}),
+                                   b.constant(double(below(5)) * 0.5)})};
     const size_t mark = pool_.size();
     for (int side = 0; side < 2; ++side) {
       Region r;

@@ -326,6 +326,50 @@ TEST(RewriteRules, LoopsInSequenceHaveTheirOwnVariables) {
   }
 }
 
+// A branch on data stays, unless what it looks at is known; what only one side needs stays there.
+TEST(RewriteRules, BranchesOnData) {
+  const auto text = [](const std::string& condition) {
+    return module_text(condition +
+                           "\n%99: I1 = if %10 {\n%11: I1 = tanh %2\nyield %11\n} else {\nyield "
+                           "%3\n}",
+                       "I1");
+  };
+  const Module open =
+      module_of(text("%8: f32 = reduce max %2 over (i)\n%9: f32 = const 0\n%10: bool = lt %8, %9"));
+  for (Numerics n : {Numerics::Strict, Numerics::Reassociate}) {
+    RewriteOptions o;
+    o.numerics = n;
+    const Module w = rewrite(open, o);
+    ASSERT_EQ(count(w.kernels[0].body, Code::If), 1) << print(w);
+    for (const Instr& i : w.kernels[0].body.body)
+      if (i.code == Code::If) {
+        EXPECT_EQ(count(i.regions[0], Code::Map), 1) << print(w);
+      }
+    expect_same_results(open, w, n);
+    for (const char* known : {"%10: bool = const 1", "%10: bool = const 0"}) {
+      const Module closed = module_of(text(known));
+      RewriteReport report;
+      const Module x = rewrite(closed, o, &report);
+      EXPECT_EQ(count(x.kernels[0].body, Code::If), 0) << print(x);
+      EXPECT_TRUE(applied(report, "same-branches"));
+      expect_same_results(closed, x, n);
+    }
+  }
+}
+
+// Counts of what a branch on data guards: a share of its executions.
+TEST(RewriteRules, GuardedWorkCountsForItsShare) {
+  const Module m = module_of(
+      module_text("%8: f32 = reduce max %2 over (i)\n%9: f32 = const 0\n%10: bool = lt %8, %9\n"
+                  "%99: I1 = if %10 {\n%11: I1 = tanh %2\nyield %11\n} else {\n%12: I1 = exp2 "
+                  "%3\nyield %12\n}",
+                  "I1"));
+  double special = 0;
+  for (const OpCount& c : count_ops(m))
+    if (c.unit == "special") special += c.per_lane;
+  EXPECT_EQ(special, kTakenShare + (1 - kTakenShare));
+}
+
 TEST(RewriteRules, MalformedModulesComeBackUnchanged) {
   Module m;
   m.name = "m";

@@ -228,7 +228,11 @@ void Emitter::branch(const Instr& i) {
     else if (storage_.at(r) == r)
       line(declare(variable(r), k_.type(r).elem, k_.lanes(r)));
   }
-  line("if (" + condition_text(i.cond, ivs_) + ") {");
+  Element e;
+  e.names = ivs_;
+  const std::string condition =
+      i.operands.empty() ? condition_text(i.cond, ivs_) : element(i.operands[0], e);
+  line("if (" + condition + ") {");
   for (size_t b = 0; b < 2; ++b) {
     const Region& r = i.regions[b];
     if (b == 1 && r.body.empty() && r.yields.empty()) break;

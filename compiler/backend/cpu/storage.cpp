@@ -159,25 +159,39 @@ class Assigner {
     return true;
   }
 
+  // Result n of a branch may replace what lies in array a: after the branch nobody reads that, and
+  // of the yields only the one that becomes the result.
+  bool may_take(const Instr& i, const Region& r, int at, size_t n, ValueId a) const {
+    for (const auto& [u, where] : out_) {
+      if (where != a || u == i.results[n] || !visible(&r, at, u)) continue;
+      if (!dead_after(&r, at, u)) return false;
+      for (const Region& b : i.regions)
+        for (size_t m = 0; m < b.yields.size(); ++m)
+          if (reads(b.yields[m], u) && !(m == n && b.yields[m] == u)) return false;
+    }
+    // Another result of this branch may lie there already.
+    for (size_t m = 0; m < n; ++m)
+      if (buffer(i.results[m]) && array(i.results[m]) == a) return false;
+    return true;
+  }
+
   void branch(const Instr& i, const Region& r, int at, const Wanted& wanted) {
     std::vector<Wanted> inner(2);
     for (size_t n = 0; n < i.results.size(); ++n) {
       const ValueId result = i.results[n];
       if (!buffer(result)) continue;
       out_[result] = result;
-      // The array that the enclosing loop wants it in, if after the branch nobody reads what is
-      // there now and no other yield of the branch does.
-      if (const auto w = wanted.find(result); w != wanted.end() && alike(result, w->second)) {
-        bool free = true;
-        for (const auto& [u, where] : out_) {
-          if (where != w->second || u == result || !visible(&r, at, u)) continue;
-          free &= dead_after(&r, at, u);
-          for (const Region& b : i.regions)
-            for (size_t m = 0; m < b.yields.size(); ++m)
-              free &= !reads(b.yields[m], u) || (m == n && b.yields[m] == u);
+      // The array that the enclosing loop wants it in, or that one side finds it in already.
+      std::vector<ValueId> places;
+      if (const auto w = wanted.find(result); w != wanted.end()) places.push_back(w->second);
+      for (const Region& body : i.regions)
+        if (const ValueId y = body.yields[n]; buffer(y) && visible(&r, at, y))
+          places.push_back(array(y));
+      for (const ValueId a : places)
+        if (alike(result, a) && may_take(i, r, at, n, a)) {
+          out_[result] = a;
+          break;
         }
-        if (free) out_[result] = w->second;
-      }
       for (size_t b = 0; b < 2; ++b) {
         const Region& body = i.regions[b];
         const ValueId y = body.yields[n];

@@ -1,0 +1,485 @@
+#include "polyhedral/verify_rolling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "polyhedral/verify_values.h"
+
+namespace nautilus::poly::verifying {
+
+namespace {
+
+constexpr int64_t kRadius = 1;  // of the boxes that stay present
+constexpr size_t kElements = 64;
+constexpr size_t kThin = 20'000, kWhole = 100'000;  // instances of one statement
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string text(Real v) { return to_string(Expr::constant(static_cast<double>(v), Type::F64)); }
+
+// The same function without its outermost division: iterations one by one instead of tile by tile.
+isl::aff untiled(const isl::aff& a) {
+  const LinearAff f = linear_form(a);
+  int only = -1, used = 0;
+  for (size_t k = 0; k < f.divs.size(); ++k)
+    if (f.divs[k] != 0) ++used, only = f.divs[k] == f.denominator ? static_cast<int>(k) : -1;
+  const bool plain =
+      std::all_of(f.dims.begin(), f.dims.end(), [](int64_t c) { return c == 0; }) &&
+      std::all_of(f.params.begin(), f.params.end(), [](int64_t c) { return c == 0; });
+  if (used != 1 || only < 0 || !plain) return a;
+  const LinearDiv& d = f.div_defs[static_cast<size_t>(only)];
+  if (!d.known || std::any_of(d.divs.begin(), d.divs.end(), [](int64_t c) { return c != 0; }) ||
+      std::any_of(d.params.begin(), d.params.end(), [](int64_t c) { return c != 0; }))
+    return a;
+  isl::aff out =
+      a.space().domain().zero_aff_on_domain().add_constant(static_cast<long>(d.constant));
+  const isl::multi_aff x = a.space().domain().identity_multi_aff_on_domain();
+  for (size_t k = 0; k < d.dims.size(); ++k)
+    if (d.dims[k] != 0) {
+      const isl::aff dim = x.at(static_cast<int>(k));
+      out = out.add(dim.scale(isl::val(a.ctx(), static_cast<long>(d.dims[k]))));
+    }
+  return out;
+}
+
+// What one repair says, with the statements it is about.
+struct Rule {
+  const Repair& repair;
+  std::vector<const Statement*> targets, sources;
+  // By element of the targets: of every source the element that its terms read, and the values that
+  // it is relative to.
+  std::map<Element, std::vector<Element>> read;
+  std::map<Element, std::vector<Real>> seen;
+};
+
+class Band {
+ public:
+  Band(const Schedule& s, const std::vector<const Repair*>& repairs)
+      : s_(s), repairs_(repairs), band_(find(s, repairs[0]->band)) {
+    for (const Repair* r : repairs)
+      for (const auto* names : {&r->sources, &r->via, &r->targets})
+        for (const std::string& n : *names)
+          if (!has(all_, n)) all_.push_back(n);
+    for (const std::string& n : band_->statements)
+      if (has(all_, n)) order_.push_back(n);
+  }
+
+  std::optional<Doubt> run() {
+    const Program& p = *s_.program;
+    std::optional<std::string> undecided;
+    for (const Sizes& sizes : sample_sizes(p)) {
+      const auto bound = instantiate(p, sizes);
+      if (!bound) continue;
+      Machine machine(*bound);
+      bound_ = &*bound, machine_ = &machine, sizes_ = &sizes;
+      given_.clear();
+      for (const Tensor& t : bound->tensors) given_.insert(t.name);
+      for (const std::string& n : all_) given_.erase(bound->statement(n)->write.tensor);
+      small_ = std::all_of(sizes.begin(), sizes.end(), [](auto& x) { return x.second <= 8; }) &&
+               !sizes.empty();
+      if (auto bad = at_these_sizes()) {
+        if (!bad->undecided) return bad;
+        undecided = bad->why;
+      }
+    }
+    if (compared_ == 0 && (undecided || met_))
+      return Doubt{undecided ? *undecided : "no sample of its values gave a number", true};
+    return std::nullopt;
+  }
+
+ private:
+  const Schedule& s_;
+  const std::vector<const Repair*>& repairs_;
+  const Node* band_;
+  std::vector<std::string> all_, order_;  // statements; in the order under the band
+  int compared_ = 0;
+  bool met_ = false;  // some element had terms
+  // At the sizes in hand:
+  const Program* bound_ = nullptr;
+  Machine* machine_ = nullptr;
+  const Sizes* sizes_ = nullptr;
+  std::set<std::string> given_;
+  bool small_ = false;
+
+  bool guarded() const {
+    return std::any_of(all_.begin(), all_.end(),
+                       [&](const std::string& n) { return bound_->statement(n)->guard; });
+  }
+
+  std::optional<Doubt> at_these_sizes() {
+    std::optional<Doubt> out;
+    for (const bool thin : {true, false}) {
+      if (thin && small_) continue;
+      try {
+        const auto bad = all_experiments(thin);
+        if (!bad) return std::nullopt;
+        if (!out) out = Doubt{*bad};
+      } catch (const Undecided& u) {
+        if (!out) return Doubt{u.why, true};
+        out->undecided = true;
+      } catch (const std::out_of_range&) {
+        return Doubt{"a correction uses a name that is neither an accumulator nor a source"};
+      }
+    }
+    return out;
+  }
+
+  enum class Kind { Signed, Positive, Apart, LateSources, NoSources };
+
+  std::optional<std::string> all_experiments(bool thin) {
+    const int draws = guarded() ? 6 : 1;
+    uint64_t seed = 100;
+    for (int draw = 0; draw < draws; ++draw)
+      for (Kind kind :
+           {Kind::Signed, Kind::Positive, Kind::Apart, Kind::LateSources, Kind::NoSources})
+        if (auto bad = experiment(kind, ++seed, thin)) return bad;
+    return std::nullopt;
+  }
+
+  // --- what is sampled -------------------------------------------------------------------------
+
+  // Elements of the accumulators: all of a small tensor, or one.
+  Elements wanted(Picker& pick, std::map<std::string, Element>& one) const {
+    Elements out;
+    for (const Repair* r : repairs_)
+      for (const std::string& tensor : r->target_tensors) {
+        const isl::set all = bound_->elements(*bound_->tensor(tensor));
+        if (small_) {
+          out.emplace(tensor, all);
+        } else if (const auto e = pick(all)) {
+          out.emplace(tensor, at_element(all.space(), *e));
+          one.emplace(tensor, *e);
+        }
+      }
+    return out;
+  }
+
+  std::optional<std::string> experiment(Kind kind, uint64_t seed, bool thin) {
+    const double low = kind == Kind::Positive ? 0.25
+                       : kind == Kind::Apart  ? -25
+                                              : -1.5,
+                 high = kind == Kind::Positive ? 2
+                        : kind == Kind::Apart  ? 25
+                                               : 1.5;
+    Data data(seed * 104729 + 11, low, high);
+    limit_integers(data, *bound_);
+    Picker pick(Picker::Mode::Mixed, seed);
+    std::map<std::string, Element> one;
+    const Elements elements = wanted(pick, one);
+    Elements present;
+    if (thin) {
+      Trail trail;
+      for (auto mode : {Picker::Mode::Low, Picker::Mode::High, Picker::Mode::Any}) {
+        Picker way(mode, seed);
+        for (const auto& [tensor, e] : one) follow(*machine_, given_, tensor, e, way, data, trail);
+      }
+      present = around(*bound_, given_, trail, kRadius);
+    }
+    const size_t most = thin ? kThin : kWhole;
+    const auto truth = std::make_unique<Sample>(*machine_, given_, present, data, most);
+    truth->thin_alike();
+    truth->compute(elements);
+    const bool fine = seed % 2;
+    const Times times = times_of(*truth, fine);
+    if (kind == Kind::Signed || kind == Kind::Positive || kind == Kind::Apart)
+      return compare(*truth, data, times, elements, false);
+    if (!hold_back(data, times, *truth, kind == Kind::NoSources)) return std::nullopt;
+    const auto late = std::make_unique<Sample>(*machine_, given_, present, data, most);
+    late->thin_alike();
+    late->compute(elements);
+    return compare(*late, data, times, elements, kind == Kind::NoSources);
+  }
+
+  // Instances by iteration of the band.
+  using Times = std::map<Element, std::map<std::string, std::vector<Element>>>;
+
+  Times times_of(const Sample& sample, bool fine) const {
+    Times out;
+    for (const std::string& n : order_) {
+      const auto instances = sample.instances().find(n);
+      if (instances == sample.instances().end() || instances->second.empty()) continue;
+      isl::multi_aff time = prefix(s_, band_->id, n, true);
+      std::vector<AffineFunction> functions;
+      for (unsigned k = 0; k < time.size(); ++k) {
+        const isl::aff one = time.at(static_cast<int>(k));
+        functions.emplace_back(substitute_params(fine ? untiled(one) : one, *sizes_));
+      }
+      for (const Element& x : instances->second) {
+        Element at;
+        for (const AffineFunction& f : functions) at.push_back(f(x));
+        out[at][n].push_back(x);
+      }
+    }
+    return out;
+  }
+
+  // Sets what sources read in their first iterations (or in all) so that they stay at their
+  // identity, where every repair says what is read then. False if that cannot be done.
+  bool hold_back(Data& data, const Times& times, const Sample& sample, bool always) const {
+    const Machine::Read read = sample.reader();
+    std::map<std::string, double> identity;  // of sources
+    for (const Repair* r : repairs_) {
+      if (r->rest.empty()) return false;
+      for (const std::string& n : r->sources) {
+        const Statement& s = *bound_->statement(n);
+        if (!r->rest.count(s.write.tensor)) return false;
+        identity[n] = identity_value(*s.reduction);
+      }
+    }
+    const size_t last = always ? times.size() : (times.size() + 1) / 2;
+    bool any = false;
+    for (const auto& [source, id] : identity) {
+      const Statement& s = *bound_->statement(source);
+      for (size_t k = 0; k < s.reads.size(); ++k) {
+        const Access& a = s.reads[k];
+        if (!given_.count(a.tensor) || !a.gathers.empty() ||
+            !is_float(bound_->tensor(a.tensor)->type))
+          continue;
+        Data trial = data;
+        bool holds = true;
+        size_t number = 0;
+        for (const auto& [time, by] : times) {
+          if (number++ >= last || !holds) break;
+          const auto here = by.find(source);
+          if (here == by.end()) continue;
+          for (const Element& x : here->second) {
+            trial.fix(a.tensor, machine_->element(s, static_cast<int>(k), x, read), id);
+            const Machine::Read changed = [&](const std::string& t, const Element& e) {
+              return given_.count(t) ? trial.at(*bound_->tensor(t), e) : read(t, e);
+            };
+            holds = holds && machine_->term(s, x, changed) == static_cast<Real>(id);
+          }
+        }
+        if (!holds) continue;
+        data = trial;
+        any = true;
+        break;
+      }
+    }
+    return any;
+  }
+
+  // --- the loop --------------------------------------------------------------------------------
+
+  struct State {
+    std::map<std::string, std::map<Element, Real>> values;  // of what runs under the band
+    std::vector<Rule> rules;
+  };
+
+  Real held(const State& st, const Data& data, const std::string& tensor, const Element& e) const {
+    if (given_.count(tensor)) return data.at(*bound_->tensor(tensor), e);
+    if (const auto of = st.values.find(tensor); of != st.values.end())
+      if (const auto at = of->second.find(e); at != of->second.end()) return at->second;
+    for (const std::string& n : all_) {
+      const Statement& s = *bound_->statement(n);
+      if (s.write.tensor == tensor && s.reduction) return identity_value(*s.reduction);
+    }
+    return std::nan("");
+  }
+
+  // Elements of a rule's sources that one instance reads, through the via statements.
+  void sources_read(const Rule& rule, const Statement& s, const Element& x,
+                    const std::map<std::string, std::map<Element, Element>>& writer_of,
+                    const Machine::Read& read, std::map<std::string, Element>& out,
+                    std::optional<std::string>& bad) const {
+    for (size_t k = 0; k < s.reads.size(); ++k) {
+      const std::string& tensor = s.reads[k].tensor;
+      if (given_.count(tensor)) continue;
+      const Element e = machine_->element(s, static_cast<int>(k), x, read);
+      if (has(rule.repair.source_tensors, tensor)) {
+        const auto [at, fresh] = out.emplace(tensor, e);
+        if (!fresh && at->second != e)
+          bad = s.name + " reads two elements of " + tensor + " for one element that it updates";
+        continue;
+      }
+      for (const std::string& v : rule.repair.via) {
+        const Statement& via = *bound_->statement(v);
+        if (via.write.tensor != tensor) continue;
+        const auto of = writer_of.find(v);
+        if (of == writer_of.end()) continue;
+        if (const auto y = of->second.find(e); y != of->second.end())
+          sources_read(rule, via, y->second, writer_of, read, out, bad);
+      }
+    }
+  }
+
+  std::optional<std::string> prepare(State& st, const Times& times, const Sample& truth) const {
+    const Machine::Read read = truth.reader();
+    std::map<std::string, std::map<Element, Element>> writer_of;  // by via statement
+    for (const auto& [n, instances] : truth.instances())
+      for (const Element& x : instances)
+        if (has(all_, n) && !bound_->statement(n)->reduction)
+          writer_of[n].emplace(machine_->element(*bound_->statement(n), -1, x, read), x);
+    std::optional<std::string> bad;
+    for (const Repair* r : repairs_) {
+      Rule rule{*r, {}, {}, {}, {}};
+      for (const std::string& n : r->targets) rule.targets.push_back(bound_->statement(n));
+      for (const std::string& n : r->sources) rule.sources.push_back(bound_->statement(n));
+      for (const auto& [time, by] : times)
+        for (const Statement* t : rule.targets) {
+          const auto here = by.find(t->name);
+          if (here == by.end()) continue;
+          for (const Element& x : here->second) {
+            std::map<std::string, Element> found;
+            sources_read(rule, *t, x, writer_of, read, found, bad);
+            const Element e = machine_->element(*t, -1, x, read);
+            std::vector<Element>& known = rule.read[e];
+            known.resize(rule.sources.size(), Element{-1});
+            for (size_t k = 0; k < rule.sources.size(); ++k) {
+              const auto f = found.find(rule.sources[k]->write.tensor);
+              if (f == found.end()) continue;
+              if (known[k] != Element{-1} && known[k] != f->second)
+                bad = t->name + " reads two elements of " + f->first +
+                      " for one element that it updates";
+              known[k] = f->second;
+            }
+          }
+        }
+      st.rules.push_back(std::move(rule));
+    }
+    return bad;
+  }
+
+  // T_k <- corrections[k](T, r_old, r_new) for every element of a rule's targets.
+  void correct(State& st, Rule& rule, const Data& data) const {
+    for (const auto& [e, read] : rule.read) {
+      std::vector<Real> now;
+      for (size_t k = 0; k < rule.sources.size(); ++k)
+        now.push_back(held(st, data, rule.sources[k]->write.tensor, read[k]));
+      auto [seen, fresh] = rule.seen.try_emplace(e);
+      if (fresh)
+        for (const Statement* s : rule.sources)
+          seen->second.push_back(identity_value(*s->reduction));
+      std::map<std::string, Real> vars;
+      for (size_t k = 0; k < now.size(); ++k) {
+        vars[rule.sources[k]->write.tensor] = seen->second[k];
+        vars[rule.sources[k]->write.tensor + "'"] = now[k];
+      }
+      for (size_t k = 0; k < rule.targets.size(); ++k)
+        vars["t" + std::to_string(k)] = held(st, data, rule.targets[k]->write.tensor, e);
+      std::vector<Real> corrected;
+      for (const Expr& h : rule.repair.corrections) corrected.push_back(number(h, {{}, {}, &vars}));
+      for (size_t k = 0; k < rule.targets.size(); ++k)
+        st.values[rule.targets[k]->write.tensor][e] = corrected[k];
+      seen->second = now;
+    }
+  }
+
+  // What a via statement or target reads in place of a source that is still at its identity.
+  Real at_rest(const std::string& statement, const std::string& tensor, Real v) const {
+    for (const Repair* r : repairs_) {
+      if (!has(r->via, statement) && !has(r->targets, statement)) continue;
+      const auto rest = r->rest.find(tensor);
+      if (rest != r->rest.end() && v == static_cast<Real>(rest->second.first))
+        return rest->second.second;
+    }
+    return v;
+  }
+
+  void step(State& st, const Statement& s, const std::vector<Element>& instances,
+            const Data& data) const {
+    const Machine::Read read = [&](const std::string& t, const Element& e) {
+      return at_rest(s.name, t, held(st, data, t, e));
+    };
+    for (const Element& x : instances) {
+      if (!machine_->runs(s, x, read)) continue;
+      const Element e = machine_->element(s, -1, x, read);
+      const Real v = machine_->term(s, x, read);
+      Real& cell =
+          st.values[s.write.tensor].try_emplace(e, held(st, data, s.write.tensor, e)).first->second;
+      cell = s.reduction ? combined(*s.reduction, cell, v) : v;
+    }
+  }
+
+  std::optional<std::string> compare(const Sample& truth, const Data& data, const Times& times,
+                                     const Elements& elements, bool at_identity) {
+    State st;
+    if (auto bad = prepare(st, times, truth)) return bad;
+    for (const auto& [time, by] : times)
+      for (const std::string& n : order_) {
+        for (Rule& rule : st.rules)
+          if (first_of(rule) == n) correct(st, rule, data);
+        const auto here = by.find(n);
+        if (here != by.end()) step(st, *bound_->statement(n), here->second, data);
+      }
+    for (const Rule& rule : st.rules)
+      for (const Statement* t : rule.targets)
+        for (const Element& e : points(elements.at(t->write.tensor), kElements)) {
+          const Real want = truth.value(t->write.tensor, e),
+                     got = held(st, data, t->write.tensor, e);
+          const Real identity = identity_value(*t->reduction);
+          met_ = true;
+          if (at_identity && std::isnan(want) ? close(got, identity) : std::isnan(want)) continue;
+          compared_ += !std::isnan(want);
+          if (close(got, want, scale(truth, *t, e))) continue;
+          std::string where = t->write.tensor + "[";
+          for (size_t k = 0; k < e.size(); ++k) where += (k ? ", " : "") + std::to_string(e[k]);
+          return where + "] ends as " + text(got) + " on sampled data, and should be " +
+                 text(std::isnan(want) ? identity : want);
+        }
+    return std::nullopt;
+  }
+
+  // The first of a rule's targets under the band.
+  const std::string& first_of(const Rule& rule) const {
+    for (const std::string& n : order_)
+      if (has(rule.repair.targets, n)) return n;
+    return rule.repair.targets[0];
+  }
+
+  // Rounding is relative to the largest term, not to the sum.
+  Real scale(const Sample& truth, const Statement& t, const Element& e) const {
+    Real out = 1e-6L;
+    const Machine::Read read = truth.reader();
+    const auto all = truth.instances().find(t.name);
+    if (all == truth.instances().end()) return out;
+    for (const Element& x : all->second) {
+      if (!machine_->runs(t, x, read) || machine_->element(t, -1, x, read) != e) continue;
+      const Real v = std::fabs(machine_->term(t, x, read));
+      if (std::isfinite(v)) out = std::max(out, v);
+    }
+    return out;
+  }
+};
+
+struct Answer {
+  std::optional<Doubt> doubt;
+};
+
+// All that the answer depends on: the program, the repairs, and when its statements run.
+std::string key_of(const Schedule& s, const std::vector<const Repair*>& repairs) {
+  std::string key = "rolling_doubt " + std::to_string(content_hash(*s.program));
+  std::vector<std::string> statements;
+  for (const Repair* r : repairs) {
+    for (const auto* names : {&r->targets, &r->sources, &r->via}) {
+      key += " |";
+      for (const std::string& n : *names) {
+        key += " " + n;
+        if (!has(statements, n)) statements.push_back(n);
+      }
+    }
+    for (const Expr& h : r->corrections) key += " ; " + to_string(h);
+    for (const auto& [tensor, v] : r->rest)
+      key += " " + tensor + " " + text(v.first) + " " + text(v.second);
+  }
+  for (const std::string& n : find(s, repairs[0]->band)->statements)
+    if (has(statements, n)) key += "\n" + isl_text(prefix(s, repairs[0]->band, n, true));
+  return key;
+}
+
+}  // namespace
+
+std::optional<Doubt> rolling_doubt(const Schedule& s, const std::vector<const Repair*>& repairs) {
+  Context& context = *s.program->context;
+  const std::string key = key_of(s, repairs);
+  auto known = context.known<Answer>(key);
+  if (!known) {
+    context.keep(key, Answer{Band(s, repairs).run()});
+    known = context.known<Answer>(key);
+  }
+  return known->doubt;
+}
+
+}  // namespace nautilus::poly::verifying
