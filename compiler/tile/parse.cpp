@@ -23,7 +23,7 @@ class ModuleParser {
       if (c_.word("sizes"))
         m.sizes = names();
       else if (c_.word("tensor"))
-        m.tensors.push_back(declaration());
+        m.tensors.push_back(read_declaration(c_));
       else if (c_.word("rewrite"))
         m.rewrites.push_back(c_.quoted());
       else if (c_.word("note"))
@@ -56,31 +56,10 @@ class ModuleParser {
     c_.expect(")");
     return out;
   }
-  Type type() {
-    std::string n = c_.name();
-    auto t = type_from_name(n);
-    if (!t) c_.fail("unknown element type " + n);
-    return t.value_or(Type::F32);
-  }
-  Axis axis() {
-    Axis a;
-    a.name = c_.name();
-    c_.expect(":");
-    a.extent = c_.integer();
-    return a;
-  }
-  std::vector<Axis> axes(std::string_view close) {
-    std::vector<Axis> out;
-    if (c_.take(close)) return out;
-    do out.push_back(axis());
-    while (c_.take(","));
-    c_.expect(close);
-    return out;
-  }
   TileType tile_type() {
     TileType t;
-    t.elem = type();
-    if (c_.take("[")) t.axes = axes("]");
+    t.elem = read_type(c_);
+    if (c_.take("[")) t.axes = read_axes(c_, "]");
     return t;
   }
   ValueId value() {
@@ -105,34 +84,6 @@ class ModuleParser {
     return out;
   }
 
-  TensorDecl declaration() {
-    TensorDecl t;
-    t.name = c_.name();
-    c_.expect(":");
-    t.type = type();
-    c_.expect("[");
-    if (!c_.peek("]")) {
-      do t.extents.push_back(c_.index(",]"));
-      while (c_.take(","));
-    }
-    c_.expect("]");
-    if (c_.word("input"))
-      t.kind = poly::TensorKind::Input;
-    else if (c_.word("output"))
-      t.kind = poly::TensorKind::Output;
-    else
-      c_.expect_word("temp");
-    if (c_.word("shared"))
-      t.scope = poly::Scope::Shared;
-    else if (c_.word("register"))
-      t.scope = poly::Scope::Register;
-    else {
-      c_.expect_word("global");
-      t.scope = poly::Scope::Global;
-    }
-    return t;
-  }
-
   Kernel kernel() {
     Kernel k;
     k_ = &k;
@@ -146,7 +97,7 @@ class ModuleParser {
       g.extent = c_.index("\n");
       k.grid.push_back(std::move(g));
     }
-    while (c_.word("buffer")) k.shared.push_back(declaration());
+    while (c_.word("buffer")) k.shared.push_back(read_declaration(c_));
     c_.expect_word("values");
     int64_t n = c_.integer();
     if (n < 0 || n > kMaxValue) c_.fail("value number out of range");
@@ -281,7 +232,7 @@ class ModuleParser {
     i.operands[0] = value();
     if (c_.word("span")) {
       c_.expect("(");
-      i.span = axes(")");
+      i.span = read_axes(c_, ")");
     }
     if (c_.word("where")) i.cond = c_.condition();
   }
@@ -305,7 +256,7 @@ class ModuleParser {
     i.axes = names_in_parens();
     if (c_.word("span")) {
       c_.expect("(");
-      i.span = axes(")");
+      i.span = read_axes(c_, ")");
     }
     if (c_.word("combine")) i.combine = expression();
     if (c_.word("identity")) i.identity = expression();
@@ -347,6 +298,55 @@ class ModuleParser {
 };
 
 }  // namespace
+
+Type read_type(Cursor& c) {
+  std::string n = c.name();
+  auto t = type_from_name(n);
+  if (!t) c.fail("unknown element type " + n);
+  return t.value_or(Type::F32);
+}
+
+std::vector<Axis> read_axes(Cursor& c, std::string_view close) {
+  std::vector<Axis> out;
+  if (c.take(close)) return out;
+  do {
+    Axis a;
+    a.name = c.name();
+    c.expect(":");
+    a.extent = c.integer();
+    out.push_back(std::move(a));
+  } while (!c.failed() && c.take(","));
+  c.expect(close);
+  return out;
+}
+
+TensorDecl read_declaration(Cursor& c) {
+  TensorDecl t;
+  t.name = c.name();
+  c.expect(":");
+  t.type = read_type(c);
+  c.expect("[");
+  if (!c.peek("]")) {
+    do t.extents.push_back(c.index(",]"));
+    while (c.take(","));
+  }
+  c.expect("]");
+  if (c.word("input"))
+    t.kind = poly::TensorKind::Input;
+  else if (c.word("output"))
+    t.kind = poly::TensorKind::Output;
+  else
+    c.expect_word("temp");
+  if (c.word("shared"))
+    t.scope = poly::Scope::Shared;
+  else if (c.word("register"))
+    t.scope = poly::Scope::Register;
+  else {
+    c.expect_word("global");
+    t.scope = poly::Scope::Global;
+  }
+  return t;
+}
 
 Expected<Module> parse(std::string_view text, const std::string& file) {
   return ModuleParser(text, file).run();

@@ -192,13 +192,15 @@ void print_region(std::string& out, const Region& r, const Kernel& k, int indent
     out += std::string(size_t(indent) * 2, ' ') + "yield " + list(r.yields, value_text) + "\n";
 }
 
-std::string declaration(const TensorDecl& t) {
+}  // namespace
+
+std::string axes_text(const std::vector<Axis>& axes) { return axis_list(axes); }
+
+std::string declaration_text(const TensorDecl& t) {
   return quote_name(t.name) + ": " + std::string(type_name(t.type)) + "[" +
          list(t.extents, [](const IndexExpr& e) { return to_string(e); }) + "] " +
-         std::string(kind_name(t.kind)) + " " + std::string(scope_text(t.scope)) + "\n";
+         std::string(kind_name(t.kind)) + " " + std::string(scope_text(t.scope));
 }
-
-}  // namespace
 
 std::string print(const Instr& i, const Kernel& k) {
   std::string s = list(i.results, [&](ValueId v) { return typed(v, k); });
@@ -209,7 +211,7 @@ std::string print(const Instr& i, const Kernel& k) {
 std::string print(const Module& m) {
   std::string out = "module " + quote_name(m.name) + " {\n";
   if (!m.sizes.empty()) out += "  sizes " + list(m.sizes, quote_name) + "\n";
-  for (const TensorDecl& t : m.tensors) out += "  tensor " + declaration(t);
+  for (const TensorDecl& t : m.tensors) out += "  tensor " + declaration_text(t) + "\n";
   for (const std::string& r : m.rewrites) out += "  rewrite " + quote_text(r) + "\n";
   for (const std::string& n : m.notes) out += "  note " + quote_text(n) + "\n";
   for (const Kernel& k : m.kernels) {
@@ -217,7 +219,7 @@ std::string print(const Module& m) {
     if (!k.comment.empty()) out += "    comment " + quote_text(k.comment) + "\n";
     for (const GridDim& g : k.grid)
       out += "    grid " + quote_name(g.iv) + " < " + to_string(g.extent) + "\n";
-    for (const TensorDecl& t : k.shared) out += "    buffer " + declaration(t);
+    for (const TensorDecl& t : k.shared) out += "    buffer " + declaration_text(t) + "\n";
     out += "    values " + std::to_string(k.next_value) + "\n";
     print_region(out, k.body, k, 2);
     out += "  }\n";

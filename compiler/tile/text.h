@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "compiler/tile/cursor.h"
 #include "compiler/tile/ir.h"
 
 namespace nautilus::tile {
@@ -12,5 +13,12 @@ std::string quote_text(const std::string& s);     // "..." with \" \\ \n
 std::string number_text(double v);                // shortest text that reads back to v
 std::string_view kind_name(poly::TensorKind k);   // "input" "output" "temp"
 std::string_view scope_text(poly::Scope s);       // "global" "shared" "register"
+
+std::string declaration_text(const TensorDecl& t);     // "A: f16[N, 64] input global"
+std::string axes_text(const std::vector<Axis>& axes);  // "i: 64, j: 32"
+// Readers of these; errors stay in the cursor.
+Type read_type(Cursor& c);
+std::vector<Axis> read_axes(Cursor& c, std::string_view close);
+TensorDecl read_declaration(Cursor& c);
 
 }  // namespace nautilus::tile

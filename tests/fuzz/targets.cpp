@@ -6,6 +6,7 @@
 #include <string>
 
 #include "autosched/search.h"
+#include "compiler/memory/ir.h"
 #include "compiler/spec/reader.h"
 #include "compiler/tile/ir.h"
 #include "compiler/tile/rewrite.h"
@@ -83,6 +84,15 @@ bool fuzz_tile(const uint8_t* data, size_t size) {
   return true;
 }
 
+bool fuzz_memory(const uint8_t* data, size_t size) {
+  auto m = memory::parse(text_of(data, size), "fuzz");
+  if (!m) return false;
+  auto again = memory::parse(memory::print(*m), "again");
+  require(static_cast<bool>(again), "a printed module parses");
+  require(memory::print(*again) == memory::print(*m), "print and parse are inverse");
+  return !memory::verify(*m);
+}
+
 bool fuzz_script(const uint8_t* data, size_t size) {
   static const auto program = [] {
     auto r = spec::read_spec_text(poly::make_context(), kProgram, "rows.spec.cpp");
@@ -106,11 +116,8 @@ bool fuzz_script(const uint8_t* data, size_t size) {
 }
 
 std::vector<Target> targets() {
-  return {{"naut", fuzz_naut},
-          {"session", fuzz_session},
-          {"spec", fuzz_spec},
-          {"tile", fuzz_tile},
-          {"script", fuzz_script}};
+  return {{"naut", fuzz_naut}, {"session", fuzz_session}, {"spec", fuzz_spec},
+          {"tile", fuzz_tile}, {"memory", fuzz_memory},   {"script", fuzz_script}};
 }
 
 }  // namespace nautilus::fuzz

@@ -20,6 +20,8 @@ bool fuzz_session(const uint8_t* data, size_t size);  // session JSON
 bool fuzz_spec(const uint8_t* data, size_t size);     // spec text through Clang
 bool fuzz_tile(const uint8_t* data,
                size_t size);  // .tile module text: parse, verify, print, rewrite
+bool fuzz_memory(const uint8_t* data,
+                 size_t size);                       // .mtile module text: parse, verify, print
 bool fuzz_script(const uint8_t* data, size_t size);  // transform scripts on a small program
 std::vector<Target> targets();
 inline void PrintTo(const Target& t, std::ostream* out) { *out << t.name; }

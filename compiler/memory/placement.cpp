@@ -1,0 +1,190 @@
+// Placements: extents, projections, and what turns one into another.
+#include <algorithm>
+#include <set>
+
+#include "compiler/memory/f2.h"
+
+namespace nautilus::memory {
+
+int64_t Placement::block(const std::string& axis) const { return int64_t(1) << map.out_bits(axis); }
+int64_t Placement::extent(const std::string& axis) const {
+  int64_t n = block(axis);
+  for (const Extent& e : repeats)
+    if (e.axis == axis) n *= e.count;
+  return n;
+}
+int64_t Placement::repeat_count() const {
+  int64_t n = 1;
+  for (const Extent& e : repeats) n *= e.count;
+  return n;
+}
+int64_t Placement::registers() const { return repeat_count() << map.in_bits("register"); }
+int64_t Placement::elements() const { return repeat_count() << map.in_bits("offset"); }
+int Placement::warps() const { return 1 << map.in_bits("warp"); }
+
+std::vector<std::string> Placement::axes() const {
+  std::set<std::string> names;
+  for (const Bits& d : map.out()) names.insert(d.name);
+  for (const Extent& e : repeats) names.insert(e.axis);
+  return {names.begin(), names.end()};
+}
+
+std::map<std::string, int64_t> Placement::at(int64_t index, int lane, int warp) const {
+  const auto& in = map.in();
+  const bool shared =
+      std::any_of(in.begin(), in.end(), [](const Bits& d) { return d.name == "offset"; });
+  const std::string input = shared ? "offset" : "register";
+  auto low = [&](const char* name, int64_t x) {
+    return x & ((int64_t(1) << map.in_bits(name)) - 1);
+  };
+  const int bits = map.in_bits(input);
+  auto point = map.apply({{input, low(input.c_str(), index)},
+                          {"lane", low("lane", lane)},
+                          {"warp", low("warp", warp)}});
+  int64_t repeat = index >> bits;
+  std::map<std::string, int64_t> stride;  // of the next outer repeat of this axis
+  for (size_t n = repeats.size(); n-- > 0;) {
+    const Extent& e = repeats[n];
+    auto [it, fresh] = stride.emplace(e.axis, block(e.axis));
+    point[e.axis] += repeat % e.count * it->second;
+    it->second *= e.count;
+    repeat /= e.count;
+  }
+  return point;
+}
+
+Placement without(const Placement& p, const std::vector<std::string>& axes) {
+  Placement out = p;
+  for (const std::string& a : axes) {
+    out.map = out.map.without_output(a);
+    std::erase_if(out.repeats, [&](const Extent& e) { return e.axis == a; });
+  }
+  if (out.map.out().empty() && out.repeats.empty()) return {};
+  // Registers that repeat what earlier ones hold.
+  const Packing packing(out.map.out());
+  Basis basis;
+  std::vector<Bits> in = out.map.in();
+  std::vector<std::vector<uint32_t>> images;
+  for (Bits& d : in) {
+    const int all = d.bits;
+    for (int b = 0; b < all; ++b) {
+      if (d.name == "register" && !basis.add(packing.image(out.map, d.name, b))) {
+        --d.bits;
+        continue;
+      }
+      std::vector<uint32_t> image;
+      for (const Bits& o : out.map.out()) image.push_back(out.map.image(d.name, b, o.name));
+      images.push_back(std::move(image));
+    }
+  }
+  if (auto l = Linear::make(std::move(in), out.map.out(), std::move(images))) out.map = *l;
+  return out;
+}
+
+Placement renamed(const Placement& p, const std::map<std::string, std::string>& names) {
+  Placement out = p;
+  out.map = out.map.renamed(names);
+  for (Extent& e : out.repeats)
+    if (auto it = names.find(e.axis); it != names.end()) e.axis = it->second;
+  return out;
+}
+
+namespace {
+
+const char* const kInputs[] = {"register", "lane", "warp"};
+
+Packing packing_of(const Linear& a, const Linear& b) {
+  std::map<std::string, int> bits;
+  for (const Linear* l : {&a, &b})
+    for (const Bits& d : l->out()) bits[d.name] = std::max(bits[d.name], d.bits);
+  std::vector<Bits> dims;
+  for (const auto& [name, n] : bits) dims.push_back({name, n});
+  return Packing(dims);
+}
+
+std::vector<Extent> real_repeats(const Placement& p) {
+  std::vector<Extent> r = p.repeats;
+  std::erase_if(r, [](const Extent& e) { return e.count == 1; });
+  return r;
+}
+
+// Can every thread of `to` find what it wants in the span of `inputs` of its own place? The place
+// is the inputs that are not spanned.
+bool found_within(const Linear& from, const Linear& to, const std::set<std::string>& inputs) {
+  const Packing p = packing_of(from, to);
+  Basis basis;
+  for (const std::string& in : inputs)
+    for (int b = 0; b < from.in_bits(in); ++b) basis.add(p.image(from, in, b));
+  for (const char* in : kInputs)
+    for (int b = 0; b < std::max(from.in_bits(in), to.in_bits(in)); ++b) {
+      uint64_t wanted = p.image(to, in, b);
+      if (!inputs.count(in)) wanted ^= p.image(from, in, b);
+      if (!basis.contains(wanted)) return false;
+    }
+  return true;
+}
+
+// The same question by listing every element: for placements whose blocks differ.
+Exchange exchange_by_points(const Placement& from, const Placement& to) {
+  using Point = std::map<std::string, int64_t>;
+  std::map<Point, std::set<std::pair<int, int>>> holders;  // element -> (warp, lane)
+  auto clean = [](Point p) {
+    std::erase_if(p, [](const auto& c) { return c.second == 0; });
+    return p;
+  };
+  const int warps = std::max(from.warps(), to.warps());
+  for (int w = 0; w < warps; ++w)
+    for (int l = 0; l < 32; ++l)
+      for (int64_t r = 0; r < from.registers(); ++r)
+        holders[clean(from.at(r, l, w))].insert({w, l});
+  Exchange worst = Exchange::Registers;
+  for (int w = 0; w < warps; ++w)
+    for (int l = 0; l < 32; ++l)
+      for (int64_t r = 0; r < to.registers(); ++r) {
+        auto it = holders.find(clean(to.at(r, l, w)));
+        if (it == holders.end()) continue;  // padding that only `to` has
+        if (it->second.count({w, l})) continue;
+        auto same_warp = it->second.lower_bound({w, 0});
+        if (same_warp == it->second.end() || same_warp->first != w) return Exchange::Shared;
+        worst = Exchange::Shuffle;
+      }
+  return worst;
+}
+
+}  // namespace
+
+bool alike(const Placement& a, const Placement& b) {
+  if (real_repeats(a) != real_repeats(b)) return false;
+  if (a.map.in_bits("register") != b.map.in_bits("register") ||
+      a.map.in_bits("offset") != b.map.in_bits("offset"))
+    return false;
+  const Packing p = packing_of(a.map, b.map);
+  for (const char* in : {"register", "lane", "warp", "offset"})
+    for (int n = 0; n < std::max(a.map.in_bits(in), b.map.in_bits(in)); ++n)
+      if (p.image(a.map, in, n) != p.image(b.map, in, n)) return false;
+  for (const Linear* l : {&a.map, &b.map})
+    for (const Bits& d : l->out())
+      if (a.map.out_bits(d.name) != b.map.out_bits(d.name)) return false;
+  return true;
+}
+
+Exchange exchange(const Placement& from, const Placement& to) {
+  if (alike(from, to)) return Exchange::None;
+  auto blocks_agree = [&] {
+    for (const Placement* p : {&from, &to})
+      for (const std::string& a : p->axes())
+        if (from.block(a) != to.block(a)) return false;
+    return true;
+  };
+  auto counts = [](const Placement& p) {
+    std::map<std::string, int64_t> n;
+    for (const Extent& e : real_repeats(p)) n.emplace(e.axis, 1).first->second *= e.count;
+    return n;
+  };
+  if (!blocks_agree() || counts(from) != counts(to)) return exchange_by_points(from, to);
+  if (found_within(from.map, to.map, {"register"})) return Exchange::Registers;
+  if (found_within(from.map, to.map, {"register", "lane"})) return Exchange::Shuffle;
+  return Exchange::Shared;
+}
+
+}  // namespace nautilus::memory
