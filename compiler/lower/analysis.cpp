@@ -380,6 +380,11 @@ Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel,
     for (const Access& r : s.reads) tensors.insert(r.tensor);
   }
   const auto ranges = loop_ranges(plan);
+  for (const auto& l : plan.leaves)
+    for (size_t k = plan.grid; k < l->loops.size(); ++k)
+      if (auto r = ranges.find(l->loops[k].name);
+          r != ranges.end() && r->second.first == r->second.second)
+        plan.fixed[r->first] = r->second.first;
   for (const std::string& t : tensors) {
     const bool registers = a.scope(t) == Scope::Register;
     const auto writer = a.writer.find(t);

@@ -68,6 +68,7 @@ struct KernelPlan {
   std::vector<RepairPlan> repairs;
   std::map<std::string, LazySource> lazy;  // by source tensor
   size_t grid = 0;                         // leading Grid loops
+  std::map<std::string, int64_t> fixed;    // loops inside the grid that have one value everywhere
 };
 // `demoted`: memory-scoped reductions that shall not be kept in values.
 Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel,

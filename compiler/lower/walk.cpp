@@ -15,6 +15,7 @@ using tile::Region;
 std::optional<Failure> KernelLowering::run(const LoopPtr& root) {
   kernel_.body = in_region([&](Region&) {
     LoopPtr l = root;
+    for (const auto& [loop, value] : plan_.fixed) subst_[loop] = IndexExpr(value);
     for (size_t g = 0; g < plan_.grid; ++g) {
       if (!l->lower.is_const() || !l->upper.is_const())
         return fail("grid loop " + l->iv, "its extent depends on a size", "", "bind the sizes");

@@ -186,6 +186,30 @@ TEST(Cli, CorpusListsWhatShips) {
   EXPECT_EQ(nautilusc({"corpus", "show", "nothing"}).status, kBadInput);
 }
 
+// What a plan's code takes for granted is said, and only where it does.
+TEST(Cli, AssumptionsAreSaid) {
+  const std::vector<std::string> small{
+      "--size", "N=40",      "--size", "M=40",      "--max-plans",
+      "150",    "--seconds", "60",     "--machine", NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json",
+      "--json"};
+  const auto notes = [&](std::vector<std::string> args) {
+    args.insert(args.end(), small.begin(), small.end());
+    const Ran r = nautilusc(args);
+    EXPECT_EQ(r.status, kGood) << r.err << r.out;
+    const json j = r.json();
+    EXPECT_TRUE(!j.is_discarded() && j.contains("notes")) << r.out;
+    return j.is_discarded() ? json::array() : j["notes"];
+  };
+  const json causal = notes({"run", "attention_causal"});
+  ASSERT_EQ(causal.size(), 1u) << causal;
+  EXPECT_NE(causal[0].get<std::string>().find("assumes finite operands of masked terms: V"),
+            std::string::npos)
+      << causal;
+  EXPECT_EQ(notes({"explain", "attention_causal"}), causal);
+  EXPECT_EQ(notes({"run", "attention_causal", "--numerics", "strict"}), json::array());
+  EXPECT_EQ(notes({"run", "attention_global"}), json::array());
+}
+
 TEST(Cli, PlanFileRunsAgain) {
   const std::string plan = write_temp("plan.json", "");
   ASSERT_EQ(

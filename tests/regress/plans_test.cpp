@@ -47,7 +47,7 @@ std::optional<Searched> searched(const std::string& kernel, const Sizes& sizes, 
   o.seconds = 0;
   o.max_plans = plans;
   o.max_nodes = 3000;
-  o.top = 4;
+  o.top = 2;
   auto ops = profile::tile_ops_provider(tile::Numerics::Reassociate);
   auto r = sched::search(out.shared, o, *ops);
   EXPECT_TRUE(r) << kernel << ": " << (r ? "" : r.error().text());
@@ -79,7 +79,7 @@ using Change = std::function<void(Buffers&)>;
 
 // Every chosen plan against the program in its own order; NaN matches NaN.
 void expect_right(const std::string& kernel, const Sizes& sizes, const Change& change = {},
-                  int plans = 120) {
+                  int plans = 60) {
   const auto s = searched(kernel, sizes, plans);
   if (!s) return;
   std::string at = kernel;
@@ -145,12 +145,13 @@ TEST(Plans, NoColumns) {
 }
 
 TEST(Plans, AwkwardSizes) {
-  for (int64_t n : {0, 1, 7, 63, 65, 67}) {
-    expect_right("logsumexp", {{"N", n}, {"M", 65}}, {}, 60);
-    expect_right("softmax", {{"N", 2}, {"M", n}}, {}, 60);
-    expect_right("attention_f32", {{"B", 1}, {"H", 1}, {"N", n}, {"M", 65}, {"D", 8}}, {}, 60);
+  for (int64_t n : {0, 1, 7, 31, 33, 67}) {
+    expect_right("logsumexp", {{"N", n}, {"M", 33}}, {}, 40);
+    expect_right("softmax", {{"N", 2}, {"M", n}}, {}, 40);
   }
-  expect_right("attention_causal", {{"B", 1}, {"H", 1}, {"N", 67}, {"M", 67}, {"D", 16}}, {}, 60);
+  for (int64_t n : {0, 1, 33})
+    expect_right("attention_f32", {{"B", 1}, {"H", 1}, {"N", n}, {"M", 67}, {"D", 4}}, {}, 40);
+  expect_right("attention_causal", {{"B", 1}, {"H", 1}, {"N", 37}, {"M", 37}, {"D", 16}}, {}, 40);
 }
 
 // Windows and prefixes leave rows, or whole tiles of columns, without a term.
@@ -174,8 +175,8 @@ TEST(Plans, InfinitelyMaskedScores) {
       for (size_t k = 0; k < in.at("X").size(); ++k)
         if (k % 70 != finite) in.at("X")[k] = -kInf;
     };
-    expect_right("softmax", {{"N", 5}, {"M", 70}}, mask, 60);
-    expect_right("logsumexp", {{"N", 5}, {"M", 70}}, mask, 60);
+    expect_right("softmax", {{"N", 5}, {"M", 70}}, mask, 40);
+    expect_right("logsumexp", {{"N", 5}, {"M", 70}}, mask, 40);
   }
 }
 

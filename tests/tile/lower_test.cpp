@@ -147,5 +147,47 @@ TEST(Lower, AttentionIsQuick) {
   EXPECT_LT(each, 0.2);
 }
 
+// Rows without columns split the loops that a register tensor lives in: its value is made in one
+// copy of the loop over e, beside the other statements that need columns, and read in another.
+TEST(Lower, RegisterTensorAcrossSplitLoops) {
+  programs::Builder b(make_context(), "late", {"N", "M", "E"},
+                      "[N, M, E] -> { : N >= 0 and M >= 0 and E >= 0 }");
+  using programs::over;
+  using programs::rd;
+  const std::string ij = "0 <= i < N and 0 <= j < M and j <= i + M - N";
+  b.tensor("X", TensorKind::Input, {"N", "M"}).tensor("V", TensorKind::Input, {"M", "E"});
+  b.tensor("P", TensorKind::Temp, {"N", "M"}).tensor("Oa", TensorKind::Temp, {"N", "E"});
+  b.tensor("O", TensorKind::Output, {"N", "E"});
+  b.statement("P", "i,j", ij, "i,j", {{"X", "i,j"}}, rd(0) * rd(0));
+  b.statement("Oa", "i,j,e", ij + " and 0 <= e < E", "i,e", {{"P", "i,j"}, {"V", "j,e"}},
+              rd(0) * rd(1), over(ReduceOp::Sum, {1}));
+  b.statement("O", "i,e", "0 <= i < N and 0 <= e < E", "i,e", {{"Oa", "i,e"}},
+              rd(0) * Expr::constant(2));
+  const ProgramPtr p = bound(b.done(), {{"N", 7}, {"M", 3}, {"E", 4}});
+  Tree t(p);
+  const std::vector<std::string> all{"S_P", "S_Oa", "S_O"}, second{"S_Oa", "S_O"};
+  const auto tiles_of_j = [&](const std::string& name, const std::string& stmt, NodePtr child) {
+    return t.filter(
+        {stmt},
+        t.band({t.member(name, std::vector<std::string>{stmt}, "floor(j/4)", Mapping::Serial, 4)},
+               child->children[0]));
+  };
+  NodePtr values = tiles_of_j("j0", "S_P", t.tile("S_P", {{"j1", "j"}}));
+  NodePtr product = tiles_of_j("j0_O", "S_Oa", t.tile("S_Oa", {{"e1", "e"}, {"j1_O", "j"}}));
+  NodePtr tree = t.band(
+      {t.member("i0", all, "i", Mapping::Grid)},
+      t.sequence(
+          {values,
+           t.filter(second, t.band({t.member("e0", second, "floor(e/4)", Mapping::Serial, 4)},
+                                   t.sequence({product, t.tile("S_O", {{"e1_O", "e"}})})))}));
+  const Schedule s = t.done(tree, {{"Oa", Scope::Register}, {"P", Scope::Shared}});
+  auto loops = generate_loops(s, {true});
+  ASSERT_TRUE(loops);
+  const std::string text = to_text(*loops);  // the premise: two copies of e0
+  const size_t first = text.find("e0 = 0");
+  ASSERT_NE(text.find("e0 = 0", first + 1), std::string::npos) << text;
+  expect_same(s);
+}
+
 }  // namespace
 }  // namespace nautilus
