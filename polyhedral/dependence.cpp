@@ -128,7 +128,13 @@ class Analysis {
 }  // namespace
 
 Expected<DependenceSet> dependences(const Program& p, unsigned long quota) {
-  auto result = with_quota(p.context->get(), quota, [&] { return Analysis(p).run(); });
+  auto result = with_quota(p.context->get(), quota, [&] {
+    Analysis analysis = [&] {
+      const Doing doing([] { return std::string("accesses and their original order"); });
+      return Analysis(p);
+    }();
+    return analysis.run();
+  });
   if (result) return result;
   Refusal r = result.error();
   r.asked = "dependences of " + p.name;

@@ -22,6 +22,7 @@ class Seen {
       : writer_(writer),
         reader_(reader),
         instance_(std::move(instance)),
+        where_(instance_.domain()),
         reads_(writer.reads.size()) {}
 
   // The same condition in the reader's operands; nothing if it does not have them.
@@ -56,6 +57,7 @@ class Seen {
  private:
   const Statement &writer_, &reader_;
   const isl::map instance_;
+  const isl::set where_;                   // instances of the reader
   std::vector<std::optional<int>> reads_;  // found so far
 
   // Whether a read of the reader is the access `a` at the elements `map`.
@@ -64,7 +66,7 @@ class Seen {
     for (size_t g = 0; g < a.gathers.size(); ++g)
       if (mine.gathers[g].dim != a.gathers[g].dim || mine.gathers[g].read != a.gathers[g].read)
         return false;
-    return mine.map.intersect_domain(reader_.domain).is_equal(map.intersect_domain(reader_.domain));
+    return mine.map.intersect_domain(where_).is_equal(map.intersect_domain(where_));
   }
 
   std::optional<int> read(size_t k) {
@@ -85,7 +87,7 @@ class Seen {
   std::optional<int> index(size_t k) const {
     const isl::map value = instance_.apply_range(writer_.indices.at(k).as_map());
     for (size_t m = 0; m < reader_.indices.size(); ++m)
-      if (reader_.indices[m].as_map().intersect_domain(reader_.domain).is_equal(value))
+      if (reader_.indices[m].as_map().intersect_domain(where_).is_equal(value))
         return static_cast<int>(m);
     return std::nullopt;
   }

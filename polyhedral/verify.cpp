@@ -259,8 +259,10 @@ class Verifier {
 }  // namespace
 
 Verification verify(const Schedule& s, unsigned long quota) {
-  Expected<Verification> out =
-      with_quota(s.program->context->get(), quota, [&] { return Verifier(s).run(); });
+  Expected<Verification> out = with_quota(s.program->context->get(), quota, [&] {
+    const Doing doing([&] { return "verification of " + s.program->name; });
+    return Verifier(s).run();
+  });
   if (out) return *out;
   Verification unknown;
   unknown.verdict.kind = VerdictKind::Unknown;

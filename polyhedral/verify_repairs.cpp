@@ -187,9 +187,6 @@ std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
 std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
                                           std::vector<std::string>& checked) {
   if (auto bad = roles(s, r)) return bad;
-  if (r.corrections.size() != r.targets.size())
-    return "it has " + std::to_string(r.corrections.size()) + " corrections for " +
-           std::to_string(r.targets.size()) + " targets";
   if (auto bad = apart(s, r)) return bad;
   if (auto bad = other_readers(s, r)) return bad;
   if (auto bad = chain(s, r)) return bad;
@@ -200,6 +197,9 @@ std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
                     ": sources and accumulators are in step at band " + std::to_string(r.band));
   for (const Obligation& o : r.obligations)
     if (!o.discharged) return "the obligation " + o.claim + " was not discharged";
+  if (r.corrections.size() != r.targets.size())
+    return "it has " + std::to_string(r.corrections.size()) + " corrections for " +
+           std::to_string(r.targets.size()) + " targets";
   return std::nullopt;
 }
 

@@ -48,7 +48,7 @@ Operands Machine::operands(const Statement& s, const Element& dims, const Read& 
           [this, &s, &dims](int k) {
             return static_cast<Real>(compiled(s).indices.at(static_cast<size_t>(k))(dims));
           },
-          nullptr};
+          nullptr, nullptr};
 }
 
 bool Machine::runs(const Statement& s, const Element& dims, const Read& read) {

@@ -132,7 +132,7 @@ Outcome placed(const Schedule& base, const Recomputed& r, const Request& q) {
     if (!s.root) break;  // a band that cannot follow stays above everything further in
     Outcome o = q.judge ? edit::judged_anew(s) : unjudged(s);
     if (o.accepted()) {
-      o.chosen = {{"at", path[at]->id}};
+      o.chosen = nlohmann::json::object({{"at", path[at]->id}});
       return o;
     }
     if (!first) first = o;

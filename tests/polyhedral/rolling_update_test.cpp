@@ -15,7 +15,8 @@ ProgramPtr variance(ContextPtr ctx, bool normalize = false) {
   if (normalize) b.tensor("y", TensorKind::Output, {"M", "N"});
   b.statement("var", "i", "0 <= i < M", "i", {{"v", "i"}}, rd(0) / Expr::param("N"));
   if (normalize)
-    b.statement("y", "i,j", ij, "i,j", {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
+    b.statement("y", "i,j", "0 <= i < M and 0 <= j < N", "i,j",
+                {{"x", "i,j"}, {"mean", "i"}, {"var", "i"}},
                 (rd(0) - rd(1)) * Expr::make(Op::Rsqrt, {rd(2) + Expr::constant(1e-5)}));
   return b.done();
 }
