@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "polyhedral/context_hash.h"
 #include "polyhedral/verify_order.h"
@@ -128,44 +129,66 @@ class Comparison {
     return std::nullopt;
   }
 
-  // Elements that several instances write have a value only through the order: it must be the same
-  // between the same accesses.
+  // Tensors of which several instances write one element.
+  static Names overwritten(const Program& p) {
+    Names out;
+    for (const Tensor& t : p.tensors) {
+      const auto from = writers(p, t.name);
+      const bool once = from.size() == 1 &&
+                        (from[0]->reduction || from[0]
+                                                   ->write.map.intersect_domain(from[0]->domain)
+                                                   .intersect_params(p.param_context)
+                                                   .is_injective());
+      if (!from.empty() && !once) out.insert(t.name);
+    }
+    return out;
+  }
+
+  // Such elements have a value only through the order: it must be the same between the same
+  // accesses. Other readers than before are right where all of them, before and now, see the last
+  // value.
   std::optional<std::string> overwritten_order() {
-    Names several;
-    for (const Program* p : {&origin_, &now_})
-      for (const Tensor& t : p->tensors) {
-        const auto from = writers(*p, t.name);
-        const bool once = from.size() == 1 &&
-                          (from[0]->reduction || from[0]
-                                                     ->write.map.intersect_domain(from[0]->domain)
-                                                     .intersect_params(p->param_context)
-                                                     .is_injective());
-        if (!from.empty() && !once) several.insert(t.name);
-      }
+    Names several = overwritten(origin_);
+    several.merge(overwritten(now_));
     if (several.empty()) return std::nullopt;
+    using Key = std::tuple<DepKind, std::string, std::string, std::string>;
     const auto pairs = [&](const Program& p) {
-      std::map<std::string, isl::map> out;
+      std::map<Key, isl::map> out;
       for (const Pair& d : all_pairs(p)) {
         if (!several.count(d.tensor)) continue;
-        const std::string key = std::to_string(static_cast<int>(d.kind)) + " " + d.source + " " +
-                                d.sink + " " + d.tensor;
-        const auto [at, fresh] = out.emplace(key, d.relation);
+        const auto [at, fresh] = out.emplace(Key{d.kind, d.source, d.sink, d.tensor}, d.relation);
         if (!fresh) at->second = at->second.unite(d.relation);
       }
       return out;
     };
     const auto before = pairs(origin_), after = pairs(now_);
-    const auto differs = [](const auto& a, const auto& b) -> std::optional<std::string> {
-      for (const auto& [key, m] : a) {
-        const auto at = b.find(key);
-        if (at == b.end() || !m.is_equal(at->second))
-          return "overwritten elements are reached in another order than before (" + key.substr(2) +
-                 ")";
-      }
-      return std::nullopt;
+    const auto writes = [](const Program& p, const std::string& statement, const std::string& t) {
+      const Statement* s = p.statement(statement);
+      return s && s->write.tensor == t;
     };
-    const auto lost = differs(before, after);
-    return lost ? lost : differs(after, before);
+    Names moving;  // tensors that others read before the last value is there
+    for (const auto& [key, m] : before)
+      if (const auto& [kind, source, sink, t] = key;
+          kind == DepKind::Anti && !writes(origin_, source, t))
+        moving.insert(t);
+    const auto same = [](const auto& all, const Key& key, const isl::map& m) {
+      const auto at = all.find(key);
+      return at != all.end() && m.is_equal(at->second);
+    };
+    const auto problem = [](const Key& key) {
+      return "overwritten elements of " + std::get<3>(key) + " are reached by " + std::get<1>(key) +
+             " and " + std::get<2>(key) + " in another order than before";
+    };
+    for (const auto& [key, m] : after)
+      if (const auto& [kind, source, sink, t] = key;
+          !same(before, key, m) &&
+          (kind != DepKind::Flow || writes(now_, sink, t) || moving.count(t)))
+        return problem(key);
+    for (const auto& [key, m] : before)
+      if (const auto& [kind, source, sink, t] = key;
+          !same(after, key, m) && writes(origin_, source, t) && writes(origin_, sink, t))
+        return problem(key);
+    return std::nullopt;
   }
 
   void find_changes() {
