@@ -167,7 +167,9 @@ const isl::map& Lex::apart_at(unsigned k) {
                   {equal_before(k) + "a" + n + " > b" + n, equal_before(k) + "a" + n + " < b" + n});
 }
 
-std::vector<Pair> all_pairs(const Program& p) {
+namespace {
+
+std::vector<Pair> find_pairs(const Program& p) {
   unsigned length = 0;
   const std::map<std::string, isl::map> times = original_times(p, length);
   Lex lex(p.context->get(), length);
@@ -190,6 +192,15 @@ std::vector<Pair> all_pairs(const Program& p) {
       for (const Access& x : a.reads) add(DepKind::Anti, a, x, b, b.write);
     }
   return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const std::vector<Pair>> all_pairs(const Program& p) {
+  const std::string key = "all_pairs " + std::to_string(content_hash(p));
+  if (auto known = p.context->known<std::vector<Pair>>(key)) return known;
+  p.context->keep(key, find_pairs(p));
+  return p.context->known<std::vector<Pair>>(key);
 }
 
 isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,8 +66,8 @@ struct Pair {
   std::string source, sink, tensor;
   isl::map relation;  // { source -> sink }
 };
-// Throws isl::exception.
-std::vector<Pair> all_pairs(const Program& p);
+// Kept in the context, by the contents of the program. Throws isl::exception.
+std::shared_ptr<const std::vector<Pair>> all_pairs(const Program& p);
 
 // Pairs whose ends are at times related by `relation`, by the given dims.
 isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation,

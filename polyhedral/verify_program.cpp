@@ -154,7 +154,8 @@ class Comparison {
     using Key = std::tuple<DepKind, std::string, std::string, std::string>;
     const auto pairs = [&](const Program& p) {
       std::map<Key, isl::map> out;
-      for (const Pair& d : all_pairs(p)) {
+      const auto all = all_pairs(p);
+      for (const Pair& d : *all) {
         if (!several.count(d.tensor)) continue;
         const auto [at, fresh] = out.emplace(Key{d.kind, d.source, d.sink, d.tensor}, d.relation);
         if (!fresh) at->second = at->second.unite(d.relation);
@@ -353,8 +354,8 @@ class Comparison {
         Experiment x{fresh_data(b, seed), {}, view};
         if (view.thin) {
           Trail trail;
-          trace(s, c.tensor, *at, b.before, view.before, pick, x.data, trail);
-          trace(s, c.tensor, *at, b.after, view.now, pick, x.data, trail);
+          trace(s, c.tensor, *at, b.before, view.before, pick, trail);
+          trace(s, c.tensor, *at, b.after, view.now, pick, trail);
           Names given = view.before;
           given.insert(view.now.begin(), view.now.end());
           x.present = around(b.origin, given, trail, kRadius);
@@ -369,13 +370,11 @@ class Comparison {
   }
 
   static void trace(const std::string& statement, const std::string& tensor, const Element& at,
-                    Machine& machine, const Names& given, Picker& pick, const Data& data,
-                    Trail& trail) {
+                    Machine& machine, const Names& given, Picker& pick, Trail& trail) {
     if (statement.empty())
-      follow(machine, given, tensor, at, pick, data, trail);
+      follow(machine, given, tensor, at, pick, trail);
     else
-      follow_instance(machine, given, *machine.program().statement(statement), at, pick, data,
-                      trail);
+      follow_instance(machine, given, *machine.program().statement(statement), at, pick, trail);
   }
 
   // No term at all: given reductions are at their identity, everything else is absent. Only over
@@ -400,10 +399,11 @@ class Comparison {
   std::optional<std::string> elements_differ(const Change& c, Bound& b, const Experiment& x,
                                              const isl::set& where, int& compared) {
     const size_t most = x.view.thin ? kThin : kWhole;
-    Sample was(b.before, x.view.before, x.present, x.data, most),
-        is(b.after, x.view.now, x.present, x.data, most);
-    was.compute({{c.tensor, where}});
-    is.compute({{c.tensor, where}});
+    Sample was(b.before, x.view.before, x.present, most), is(b.after, x.view.now, x.present, most);
+    for (Sample* sample : {&was, &is}) {
+      sample->plan({{c.tensor, where}});
+      sample->evaluate(x.data);
+    }
     for (const Element& e : points(where, kElements)) {
       const Real u = was.value(c.tensor, e), v = is.value(c.tensor, e);
       compared += !std::isnan(u);
@@ -419,10 +419,11 @@ class Comparison {
                                               int& compared) {
     const Statement &s = *b.origin.statement(name), &t = *b.now.statement(name);
     const size_t most = x.view.thin ? kThin : kWhole;
-    Sample was(b.before, x.view.before, x.present, x.data, most),
-        is(b.after, x.view.now, x.present, x.data, most);
-    was.compute_reads({{name, where}});
-    is.compute_reads({{name, where}});
+    Sample was(b.before, x.view.before, x.present, most), is(b.after, x.view.now, x.present, most);
+    for (Sample* sample : {&was, &is}) {
+      sample->plan_reads({{name, where}});
+      sample->evaluate(x.data);
+    }
     const Machine::Read read_was = was.reader(), read_is = is.reader();
     for (const Element& e : points(where, kElements)) {
       const bool runs = b.before.runs(s, e, read_was);
