@@ -160,7 +160,7 @@ class Verifier {
 
   Lex& lex_of(const Common& shared) {
     const unsigned n = static_cast<unsigned>(shared.loops.size());
-    return lexes_.try_emplace(n, p_.context->get(), n).first->second;
+    return lexes_.try_emplace(n, *p_.context, n).first->second;
   }
 
   // Where a sequence parts the leaves, equal loops put the pair in that sequence's order; in one
