@@ -178,19 +178,19 @@ class Band {
 
   // --- what is sampled -------------------------------------------------------------------------
 
-  // Elements of the accumulators: all of a small tensor, or one.
+  // Elements of the accumulators: all of a small tensor, or one (a family's at the same place,
+  // since they correct each other).
   Elements wanted(Picker& pick, std::map<std::string, Element>& one) const {
     Elements out;
-    for (const Repair* r : repairs_)
+    for (const Repair* r : repairs_) {
+      const auto e = pick(bound_->elements(*bound_->tensor(r->target_tensors[0])));
+      if (!e) continue;
       for (const std::string& tensor : r->target_tensors) {
         const isl::set all = bound_->elements(*bound_->tensor(tensor));
-        if (small_) {
-          out.emplace(tensor, all);
-        } else if (const auto e = pick(all)) {
-          out.emplace(tensor, at_element(all.space(), *e));
-          one.emplace(tensor, *e);
-        }
+        out.emplace(tensor, small_ ? all : at_element(all.space(), *e));
+        one.emplace(tensor, *e);
       }
+    }
     return out;
   }
 
