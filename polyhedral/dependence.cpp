@@ -129,8 +129,11 @@ class Analysis {
 
 Expected<DependenceSet> dependences(const Program& p, unsigned long quota) {
   auto result = with_quota(p.context->get(), quota, [&] {
-    const Doing doing([&] { return "accesses of " + p.name; });
-    return Analysis(p).run();
+    Analysis analysis = [&] {
+      const Doing doing([] { return std::string("accesses and their original order"); });
+      return Analysis(p);
+    }();
+    return analysis.run();
   });
   if (result) return result;
   Refusal r = result.error();

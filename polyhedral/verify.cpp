@@ -38,7 +38,7 @@ class Verifier {
     out_.ok = true;
     same_program();
     if (out_.ok) complete();
-    for (const Pair& d : pairs_of_accesses_) {
+    for (const Pair& d : *all_) {
       if (!out_.ok) return finish();
       order(d);
     }
@@ -60,11 +60,12 @@ class Verifier {
   const Program& p_;
   std::vector<Timed> times_;
   std::map<unsigned, Lex> lexes_;  // by number of dims
+  std::map<std::pair<const Timed*, std::vector<unsigned>>, isl::map> known_times_;
   Verification out_;
   std::set<size_t> paid_;
   std::optional<isl::map> late_;  // of the pair being checked: what repairs pay for
   int pairs_ = 0;
-  std::vector<Pair> pairs_of_accesses_ = all_pairs(p_);
+  std::shared_ptr<const std::vector<Pair>> all_ = all_pairs(p_);
 
   static std::string first(const Repair& r) { return r.targets.empty() ? "?" : r.targets[0]; }
 
@@ -159,7 +160,7 @@ class Verifier {
 
   Lex& lex_of(const Common& shared) {
     const unsigned n = static_cast<unsigned>(shared.loops.size());
-    return lexes_.try_emplace(n, p_.context->get(), n).first->second;
+    return lexes_.try_emplace(n, *p_.context, n).first->second;
   }
 
   // Where a sequence parts the leaves, equal loops put the pair in that sequence's order; in one
@@ -175,30 +176,40 @@ class Verifier {
     return related(pairs, a, shared.parted < 0 ? lex.not_after() : lex.before(), b, shared.loops);
   }
 
+  const isl::map& time(const Timed& t, const std::vector<unsigned>& dims) {
+    const auto key = std::make_pair(&t, dims);
+    const auto at = known_times_.find(key);
+    return at != known_times_.end() ? at->second
+                                    : known_times_.emplace(key, t.time(dims)).first->second;
+  }
+
   void order(const Pair& d, const Timed& a, const Timed& b) {
     const Common shared = common(a, b);
     Lex& lex = lex_of(shared);
+    // { time of the source -> time of the sink }: most questions are answered without the pairs.
+    const isl::map times =
+        d.relation.apply_domain(time(a, shared.loops)).apply_range(time(b, shared.loops));
+    const auto some = [&](const isl::map& relation) { return !times.is_disjoint(relation); };
     for (unsigned k = 0; k < shared.loops.size(); ++k) {
       const TimeDim& dim = a.dims[shared.loops[k]];
       const bool parallel = dim.mapping == Mapping::Grid || dim.mapping == Mapping::Warpgroup;
       if (!parallel && !(dim.mapping == Mapping::Tile && d.kind != DepKind::Reduction)) continue;
-      isl::map apart = related(d.relation, a, lex.apart_at(k), b, shared.loops);
-      if (!apart.is_empty())
-        return fail("iterations that depend on each other run in parallel (" +
-                        std::string(mapping_name(dim.mapping)) + ", node " +
-                        std::to_string(dim.node) + ")",
-                    sample_witness(p_, d, apart));
+      if (some(lex.apart_at(k)))
+        return fail(
+            "iterations that depend on each other run in parallel (" +
+                std::string(mapping_name(dim.mapping)) + ", node " + std::to_string(dim.node) + ")",
+            sample_witness(p_, d, related(d.relation, a, lex.apart_at(k), b, shared.loops)));
     }
     if (d.kind == DepKind::Reduction) return;  // any order will do
     for (const Repair& r : s_.repairs)
       for (unsigned k = 0; chained(r, d) && k < shared.loops.size(); ++k)
-        if (!related(d.relation, a, lex.apart_at(k), b, shared.loops).is_empty())
+        if (some(lex.apart_at(k)))
           return fail(d.sink + " uses what " + d.source +
                       " computed in another iteration of node " +
                       std::to_string(a.dims[shared.loops[k]].node) + ", when " + first(r) +
                       " had other running values");
+    if (!some(shared.parted < 0 ? lex.after() : lex.not_before())) return;
     isl::map broken = out_of_order(d.relation, a, b);
-    if (broken.is_empty()) return;
     for (const Repair& r : s_.repairs)
       if (auto user = covered(r, d) ? outlived(r, broken, d, d.sink, {d.sink}) : std::nullopt)
         return fail(d.sink + " is used by " + *user + " after " + d.source +
@@ -225,7 +236,7 @@ class Verifier {
   // value was computed.
   std::optional<std::string> outlived(const Repair& r, const isl::map& missed, const Pair& d,
                                       const std::string& use, const std::set<std::string>& met) {
-    for (const Pair& next : pairs_of_accesses_) {
+    for (const Pair& next : *all_) {
       if (next.source != use || !chained(r, next) || met.count(next.sink)) continue;
       const isl::map reached = missed.apply_range(next.relation);
       for (const Timed& a : times_)

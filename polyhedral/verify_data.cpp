@@ -95,7 +95,7 @@ Real value_of(const Expr& e, const Operands& o, std::map<const ExprNode*, Real>&
       case Op::Var:
         return o.vars ? o.vars->at(e->name) : kNan;
       default:
-        return kNan;  // sizes were put in
+        return o.sizes ? static_cast<Real>(o.sizes->at(e->name)) : kNan;
     }
   }
   if (const auto at = done.find(&*e); at != done.end()) return at->second;
@@ -141,7 +141,7 @@ Real combined(const Reduction& r, Real a, Real b) {
       break;
   }
   const std::map<std::string, Real> vars{{"a", a}, {"b", b}};
-  return number(r.combine, {{}, {}, &vars});
+  return number(r.combine, {{}, {}, &vars, nullptr});
 }
 
 bool close(Real a, Real b, Real scale) {

@@ -29,6 +29,7 @@ struct Operands {
   std::function<Real(int)> read;
   std::function<Real(int)> index;
   const std::map<std::string, Real>* vars = nullptr;
+  const Sizes* sizes = nullptr;
 };
 Real number(const Expr& e, const Operands& operands);
 Real combined(const Reduction& r, Real a, Real b);

@@ -119,12 +119,16 @@ std::string Lex::equal_before(unsigned k) const {
 }
 
 const isl::map& Lex::relation(const std::string& key, const std::vector<std::string>& disjuncts) {
-  auto it = made_.find(key);
-  if (it != made_.end()) return it->second;
+  std::shared_ptr<const isl::map>& made = made_[key];
+  if (made) return *made;
+  const std::string name = "lex " + std::to_string(length_) + " " + key;
+  made = context_.known<isl::map>(name);
+  if (made) return *made;
   std::string text = "{ " + tuple("a", length_) + " -> " + tuple("b", length_) + " : ";
   if (disjuncts.empty()) text += "false";
   for (size_t k = 0; k < disjuncts.size(); ++k) text += (k ? " or (" : "(") + disjuncts[k] + ")";
-  return made_.emplace(key, isl::map(ctx_, text + " }")).first->second;
+  context_.keep(name, isl::map(context_.get(), text + " }"));
+  return *(made = context_.known<isl::map>(name));
 }
 
 const isl::map& Lex::before() {
@@ -151,9 +155,9 @@ const isl::map& Lex::after() {
 }
 
 const isl::map& Lex::not_after() {
-  const std::string& key = "not after";
-  if (auto it = made_.find(key); it != made_.end()) return it->second;
-  return made_.emplace(key, not_before().reverse()).first->second;
+  std::shared_ptr<const isl::map>& made = made_["not after"];
+  if (!made) made = std::make_shared<const isl::map>(not_before().reverse());
+  return *made;
 }
 
 const isl::map& Lex::later_at(unsigned k) {
@@ -167,10 +171,12 @@ const isl::map& Lex::apart_at(unsigned k) {
                   {equal_before(k) + "a" + n + " > b" + n, equal_before(k) + "a" + n + " < b" + n});
 }
 
-std::vector<Pair> all_pairs(const Program& p) {
+namespace {
+
+std::vector<Pair> find_pairs(const Program& p) {
   unsigned length = 0;
   const std::map<std::string, isl::map> times = original_times(p, length);
-  Lex lex(p.context->get(), length);
+  Lex lex(*p.context, length);
   std::vector<Pair> out;
   auto add = [&](DepKind kind, const Statement& a, const Access& x, const Statement& b,
                  const Access& y) {
@@ -190,6 +196,15 @@ std::vector<Pair> all_pairs(const Program& p) {
       for (const Access& x : a.reads) add(DepKind::Anti, a, x, b, b.write);
     }
   return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const std::vector<Pair>> all_pairs(const Program& p) {
+  const std::string key = "all_pairs " + std::to_string(content_hash(p));
+  if (auto known = p.context->known<std::vector<Pair>>(key)) return known;
+  p.context->keep(key, find_pairs(p));
+  return p.context->known<std::vector<Pair>>(key);
 }
 
 isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation,

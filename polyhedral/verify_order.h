@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,10 +40,10 @@ struct Common {
 };
 Common common(const Timed& a, const Timed& b);
 
-// Relations between times of one length, made once.
+// Relations between times of one length, made once a context.
 class Lex {
  public:
-  Lex(isl::ctx ctx, unsigned length) : ctx_(ctx), length_(length) {}
+  Lex(Context& context, unsigned length) : context_(context), length_(length) {}
   const isl::map& before();              // a < b
   const isl::map& not_before();          // a >= b
   const isl::map& after();               // a > b
@@ -51,9 +52,9 @@ class Lex {
   const isl::map& apart_at(unsigned k);  // equal before k, a_k != b_k
 
  private:
-  isl::ctx ctx_;
+  Context& context_;
   unsigned length_;
-  std::map<std::string, isl::map> made_;
+  std::map<std::string, std::shared_ptr<const isl::map>> made_;
   const isl::map& relation(const std::string& key, const std::vector<std::string>& disjuncts);
   std::string equal_before(unsigned k) const;
 };
@@ -65,8 +66,8 @@ struct Pair {
   std::string source, sink, tensor;
   isl::map relation;  // { source -> sink }
 };
-// Throws isl::exception.
-std::vector<Pair> all_pairs(const Program& p);
+// Kept in the context, by the contents of the program. Throws isl::exception.
+std::shared_ptr<const std::vector<Pair>> all_pairs(const Program& p);
 
 // Pairs whose ends are at times related by `relation`, by the given dims.
 isl::map related(const isl::map& pairs, const Timed& source, const isl::map& relation,

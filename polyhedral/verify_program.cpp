@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "polyhedral/context_hash.h"
 #include "polyhedral/verify_order.h"
@@ -95,7 +96,7 @@ class Comparison {
     if (auto bad = interface()) return Doubt{*bad};
     if (auto bad = validate(now_))
       return Doubt{"the program is not valid any more: " + bad->text()};
-    if (auto bad = overwritten_order()) return bad;
+    if (auto bad = overwritten_order()) return Doubt{*bad};
     find_changes();
     for (Change& c : changes_) {
       const Doing doing([&] { return "what " + c.tensor + " is made of"; });
@@ -128,53 +129,67 @@ class Comparison {
     return std::nullopt;
   }
 
-  // Elements that several instances write have a value only through the order: it must be the same
-  // between the same accesses. Where a statement that takes part is not in both programs (its reads
-  // may have moved to another), that cannot be told.
-  std::optional<Doubt> overwritten_order() {
-    Names several;
-    for (const Program* p : {&origin_, &now_})
-      for (const Tensor& t : p->tensors) {
-        const auto from = writers(*p, t.name);
-        const bool once = from.size() == 1 &&
-                          (from[0]->reduction || from[0]
-                                                     ->write.map.intersect_domain(from[0]->domain)
-                                                     .intersect_params(p->param_context)
-                                                     .is_injective());
-        if (!from.empty() && !once) several.insert(t.name);
-      }
+  // Tensors of which several instances write one element.
+  static Names overwritten(const Program& p) {
+    Names out;
+    for (const Tensor& t : p.tensors) {
+      const auto from = writers(p, t.name);
+      const bool once = from.size() == 1 &&
+                        (from[0]->reduction || from[0]
+                                                   ->write.map.intersect_domain(from[0]->domain)
+                                                   .intersect_params(p.param_context)
+                                                   .is_injective());
+      if (!from.empty() && !once) out.insert(t.name);
+    }
+    return out;
+  }
+
+  // Such elements have a value only through the order: it must be the same between the same
+  // accesses. Other readers than before are right where all of them, before and now, see the last
+  // value.
+  std::optional<std::string> overwritten_order() {
+    Names several = overwritten(origin_);
+    several.merge(overwritten(now_));
     if (several.empty()) return std::nullopt;
-    const auto kept = [&](const std::string& n) {
-      const Statement *a = origin_.statement(n), *b = now_.statement(n);
-      return a && b && identical(*a, *b);
-    };
-    Names moved;
+    using Key = std::tuple<DepKind, std::string, std::string, std::string>;
     const auto pairs = [&](const Program& p) {
-      std::map<std::string, isl::map> out;
-      for (const Pair& d : all_pairs(p)) {
+      std::map<Key, isl::map> out;
+      const auto all = all_pairs(p);
+      for (const Pair& d : *all) {
         if (!several.count(d.tensor)) continue;
-        const std::string key = std::to_string(static_cast<int>(d.kind)) + " " + d.source + " " +
-                                d.sink + " " + d.tensor;
-        const auto [at, fresh] = out.emplace(key, d.relation);
+        const auto [at, fresh] = out.emplace(Key{d.kind, d.source, d.sink, d.tensor}, d.relation);
         if (!fresh) at->second = at->second.unite(d.relation);
-        if (!kept(d.source) || !kept(d.sink)) moved.insert(key);
       }
       return out;
     };
     const auto before = pairs(origin_), after = pairs(now_);
-    std::optional<Doubt> out;
-    const auto compare = [&](const auto& a, const auto& b) {
-      for (const auto& [key, m] : a) {
-        const auto at = b.find(key);
-        if ((out && !out->undecided) || (at != b.end() && m.is_equal(at->second))) continue;
-        out = Doubt{
-            "overwritten elements are reached in another order than before (" + key.substr(2) + ")",
-            moved.count(key) != 0};
-      }
+    const auto writes = [](const Program& p, const std::string& statement, const std::string& t) {
+      const Statement* s = p.statement(statement);
+      return s && s->write.tensor == t;
     };
-    compare(before, after);
-    compare(after, before);
-    return out;
+    Names moving;  // tensors that others read before the last value is there
+    for (const auto& [key, m] : before)
+      if (const auto& [kind, source, sink, t] = key;
+          kind == DepKind::Anti && !writes(origin_, source, t))
+        moving.insert(t);
+    const auto same = [](const auto& all, const Key& key, const isl::map& m) {
+      const auto at = all.find(key);
+      return at != all.end() && m.is_equal(at->second);
+    };
+    const auto problem = [](const Key& key) {
+      return "overwritten elements of " + std::get<3>(key) + " are reached by " + std::get<1>(key) +
+             " and " + std::get<2>(key) + " in another order than before";
+    };
+    for (const auto& [key, m] : after)
+      if (const auto& [kind, source, sink, t] = key;
+          !same(before, key, m) &&
+          (kind != DepKind::Flow || writes(now_, sink, t) || moving.count(t)))
+        return problem(key);
+    for (const auto& [key, m] : before)
+      if (const auto& [kind, source, sink, t] = key;
+          !same(after, key, m) && writes(origin_, source, t) && writes(origin_, sink, t))
+        return problem(key);
+    return std::nullopt;
   }
 
   void find_changes() {
@@ -339,8 +354,8 @@ class Comparison {
         Experiment x{fresh_data(b, seed), {}, view};
         if (view.thin) {
           Trail trail;
-          trace(s, c.tensor, *at, b.before, view.before, pick, x.data, trail);
-          trace(s, c.tensor, *at, b.after, view.now, pick, x.data, trail);
+          trace(s, c.tensor, *at, b.before, view.before, pick, trail);
+          trace(s, c.tensor, *at, b.after, view.now, pick, trail);
           Names given = view.before;
           given.insert(view.now.begin(), view.now.end());
           x.present = around(b.origin, given, trail, kRadius);
@@ -355,13 +370,11 @@ class Comparison {
   }
 
   static void trace(const std::string& statement, const std::string& tensor, const Element& at,
-                    Machine& machine, const Names& given, Picker& pick, const Data& data,
-                    Trail& trail) {
+                    Machine& machine, const Names& given, Picker& pick, Trail& trail) {
     if (statement.empty())
-      follow(machine, given, tensor, at, pick, data, trail);
+      follow(machine, given, tensor, at, pick, trail);
     else
-      follow_instance(machine, given, *machine.program().statement(statement), at, pick, data,
-                      trail);
+      follow_instance(machine, given, *machine.program().statement(statement), at, pick, trail);
   }
 
   // No term at all: given reductions are at their identity, everything else is absent. Only over
@@ -386,10 +399,11 @@ class Comparison {
   std::optional<std::string> elements_differ(const Change& c, Bound& b, const Experiment& x,
                                              const isl::set& where, int& compared) {
     const size_t most = x.view.thin ? kThin : kWhole;
-    Sample was(b.before, x.view.before, x.present, x.data, most),
-        is(b.after, x.view.now, x.present, x.data, most);
-    was.compute({{c.tensor, where}});
-    is.compute({{c.tensor, where}});
+    Sample was(b.before, x.view.before, x.present, most), is(b.after, x.view.now, x.present, most);
+    for (Sample* sample : {&was, &is}) {
+      sample->plan({{c.tensor, where}});
+      sample->evaluate(x.data);
+    }
     for (const Element& e : points(where, kElements)) {
       const Real u = was.value(c.tensor, e), v = is.value(c.tensor, e);
       compared += !std::isnan(u);
@@ -405,10 +419,11 @@ class Comparison {
                                               int& compared) {
     const Statement &s = *b.origin.statement(name), &t = *b.now.statement(name);
     const size_t most = x.view.thin ? kThin : kWhole;
-    Sample was(b.before, x.view.before, x.present, x.data, most),
-        is(b.after, x.view.now, x.present, x.data, most);
-    was.compute_reads({{name, where}});
-    is.compute_reads({{name, where}});
+    Sample was(b.before, x.view.before, x.present, most), is(b.after, x.view.now, x.present, most);
+    for (Sample* sample : {&was, &is}) {
+      sample->plan_reads({{name, where}});
+      sample->evaluate(x.data);
+    }
     const Machine::Read read_was = was.reader(), read_is = is.reader();
     for (const Element& e : points(where, kElements)) {
       const bool runs = b.before.runs(s, e, read_was);

@@ -154,6 +154,29 @@ isl::map not_after(isl::ctx ctx, unsigned n) {
   return isl::map(ctx, "{ [" + x + "] -> [" + y + "] : " + where + "(" + equal + "0 = 0) }");
 }
 
+// { s -> t : s is not after t by these functions }, for the given pairs: members that never tell
+// their ends apart are left out.
+isl::map in_time(const isl::multi_aff& source, const isl::multi_aff& sink, const isl::map& pairs) {
+  const isl::map same(pairs.ctx(), "{ [x] -> [x] }");
+  std::vector<isl::map> from, to;
+  for (unsigned k = 0; k < source.size(); ++k) {
+    const isl::map a = source.at(static_cast<int>(k)).as_map(),
+                   b = sink.at(static_cast<int>(k)).as_map();
+    if (pairs.apply_domain(a).apply_range(b).is_subset(same)) continue;
+    from.push_back(a);
+    to.push_back(b);
+  }
+  const auto all = [](const std::vector<isl::map>& v) {
+    isl::map out = v[0];
+    for (size_t k = 1; k < v.size(); ++k) out = out.range_product(v[k]).flatten_range();
+    return out;
+  };
+  if (from.empty()) return pairs;
+  return all(from)
+      .apply_range(not_after(pairs.ctx(), static_cast<unsigned>(from.size())))
+      .apply_range(all(to).reverse());
+}
+
 // Accumulator and source must move together at the band: an accumulator gets no term before the
 // source that the term reads has a value, and the source has no update after the accumulator's last
 // term (which would stay relative to an older value).
@@ -166,20 +189,18 @@ std::optional<std::string> out_of_step(const Schedule& s, const Repair& r) {
       if (!used.relation) continue;
       if (used.gathered)
         return target_name + " reads values of " + source_name + " by a gathered index";
-      const isl::map before =
-          prefix(s, r.band, source_name, true).as_map();  // { source -> [band values] }
-      const isl::map after = prefix(s, r.band, target_name, true).as_map();
-      const isl::map in_time = before.apply_range(not_after(p.context->get(), n_out(before)))
-                                   .apply_range(after.reverse());
-      // { source update -> accumulator element } with a term at or after the update
+      // Pairs with the term at or after the update.
+      const isl::map timely =
+          used.relation->intersect(in_time(prefix(s, r.band, source_name, true),
+                                           prefix(s, r.band, target_name, true), *used.relation));
       const isl::map element = target.write.map.intersect_domain(target.domain);
-      const isl::map needed = used.relation->apply_range(element);
-      const isl::map covered = in_time.intersect_domain(source.domain).apply_range(element);
-      if (!needed.subtract(covered).intersect_params(p.param_context).is_empty())
+      if (!used.relation->apply_range(element)
+               .subtract(timely.apply_range(element))
+               .intersect_params(p.param_context)
+               .is_empty())
         return source_name + " is updated after the last term of " + target_name +
                ", which stays relative to an older value";
-      const isl::set fed = used.relation->intersect(in_time).range();
-      if (!target.domain.subtract(fed).intersect_params(p.param_context).is_empty())
+      if (!target.domain.subtract(timely.range()).intersect_params(p.param_context).is_empty())
         return target_name + " gets terms before " + source_name + " has a value";
     }
   return std::nullopt;
@@ -266,9 +287,6 @@ std::optional<std::string> stale(const Schedule& s, const Repair& r) {
 std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
                                           std::vector<std::string>& checked) {
   if (auto bad = roles(s, r)) return bad;
-  if (r.corrections.size() != r.targets.size())
-    return "it has " + std::to_string(r.corrections.size()) + " corrections for " +
-           std::to_string(r.targets.size()) + " targets";
   if (auto bad = apart(s, r)) return bad;
   if (auto bad = other_readers(s, r)) return bad;
   if (auto bad = chain(s, r)) return bad;
@@ -284,6 +302,9 @@ std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
     checked.push_back("repair of " + r.targets[0] + ": a stale " + r.lazy_source +
                       " scales by at most 2^" + std::to_string(static_cast<int>(r.lazy_bound)));
   }
+  if (r.corrections.size() != r.targets.size())
+    return "it has " + std::to_string(r.corrections.size()) + " corrections for " +
+           std::to_string(r.targets.size()) + " targets";
   return std::nullopt;
 }
 

@@ -48,7 +48,7 @@ Operands Machine::operands(const Statement& s, const Element& dims, const Read& 
           [this, &s, &dims](int k) {
             return static_cast<Real>(compiled(s).indices.at(static_cast<size_t>(k))(dims));
           },
-          nullptr};
+          nullptr, nullptr};
 }
 
 bool Machine::runs(const Statement& s, const Element& dims, const Read& read) {
@@ -123,21 +123,10 @@ isl::set present_instances(const Statement& s, const Elements& present) {
 
 // --- samples -----------------------------------------------------------------------------------
 
-Sample::Sample(Machine& machine, std::set<std::string> given, Elements present, const Data& data,
-               size_t most)
-    : machine_(machine),
-      given_(std::move(given)),
-      present_(std::move(present)),
-      data_(data),
-      most_(most) {}
+Sample::Sample(Machine& machine, std::set<std::string> given, Elements present, size_t most)
+    : machine_(machine), given_(std::move(given)), present_(std::move(present)), most_(most) {}
 
-void Sample::compute(const Elements& wanted) {
-  std::vector<std::string> names;
-  for (const auto& [t, s] : wanted) names.push_back(t);
-  run(cone(machine_.program(), given_, names), wanted);
-}
-
-void Sample::compute_reads(const std::map<std::string, isl::set>& instances) {
+void Sample::plan_reads(const std::map<std::string, isl::set>& instances) {
   Elements wanted;
   for (const auto& [name, set] : instances)
     for (const Access& a : machine_.program().statement(name)->reads) {
@@ -146,11 +135,15 @@ void Sample::compute_reads(const std::map<std::string, isl::set>& instances) {
       const auto [at, fresh] = wanted.emplace(a.tensor, e);
       if (!fresh) at->second = at->second.unite(e);
     }
-  compute(wanted);
+  plan(wanted);
 }
 
-// Presence flows down the cone, need flows up; then the instances that are both are run.
-void Sample::run(const std::vector<const Statement*>& order, Elements needed) {
+// Presence flows down the cone, need flows up; the instances that are both are planned.
+void Sample::plan(const Elements& wanted) {
+  std::vector<std::string> names;
+  for (const auto& [t, s] : wanted) names.push_back(t);
+  const std::vector<const Statement*> order = order_ = cone(machine_.program(), given_, names);
+  Elements needed = wanted;
   std::map<const Statement*, isl::set> instances;
   Elements defined = present_, written;
   std::set<std::string> partial;  // point-wise tensors of which some elements are absent
@@ -189,11 +182,16 @@ void Sample::run(const std::vector<const Statement*>& order, Elements needed) {
       if (!fresh) at->second = at->second.unite(e);
     }
   }
+  for (const Statement* s : order) instances_[s->name] = points(instances.at(s), most_);
+}
+
+void Sample::evaluate(const Data& data) {
+  data_ = &data;
+  values_.clear();
   const Machine::Read read = reader();
-  for (const Statement* s : order) {
+  for (const Statement* s : order_) {
     std::map<Element, Real>& into = values_[s->write.tensor];
-    const std::vector<Element>& all = instances_[s->name] = points(instances.at(s), most_);
-    for (const Element& x : all) {
+    for (const Element& x : instances_.at(s->name)) {
       if (!machine_.runs(*s, x, read)) continue;
       const Element e = machine_.element(*s, -1, x, read);
       const Real v = machine_.term(*s, x, read);
@@ -212,7 +210,7 @@ Real Sample::value(const std::string& tensor, const Element& e) const {
   const Program& p = machine_.program();
   const Tensor* t = p.tensor(tensor);
   if (!t) throw Undecided{"there is no tensor " + tensor};
-  if (given_.count(tensor) || t->kind == TensorKind::Input) return data_.at(*t, e);
+  if (given_.count(tensor) || t->kind == TensorKind::Input) return data_->at(*t, e);
   const auto of = values_.find(tensor);
   if (of != values_.end())
     if (const auto at = of->second.find(e); at != of->second.end()) return at->second;
@@ -231,9 +229,8 @@ namespace {
 
 class Trace {
  public:
-  Trace(Machine& machine, const std::set<std::string>& given, Picker& pick, const Data& data,
-        Trail& trail)
-      : machine_(machine), given_(given), pick_(pick), data_(data), trail_(trail) {}
+  Trace(Machine& machine, const std::set<std::string>& given, Picker& pick, Trail& trail)
+      : machine_(machine), given_(given), pick_(pick), trail_(trail) {}
 
   void from(const std::string& tensor, const Element& e) {
     const Program& p = machine_.program();
@@ -248,9 +245,6 @@ class Trace {
 
   void at(const Statement& s, const Element& x) {
     const Program& p = machine_.program();
-    const Machine::Read read = [&](const std::string& t, const Element& e) {
-      return data_.at(*p.tensor(t), e);
-    };
     for (size_t k = 0; k < s.reads.size(); ++k) {
       const Access& a = s.reads[k];
       const Tensor& t = *p.tensor(a.tensor);
@@ -259,7 +253,7 @@ class Trace {
         if (leaf) trail_.everywhere.insert(a.tensor);
         continue;
       }
-      const Element e = machine_.element(s, static_cast<int>(k), x, read);
+      const Element e = machine_.element(s, static_cast<int>(k), x, {});
       if (leaf)
         trail_.read[a.tensor].push_back(e);
       else
@@ -271,7 +265,6 @@ class Trace {
   Machine& machine_;
   const std::set<std::string>& given_;
   Picker& pick_;
-  const Data& data_;
   Trail& trail_;
   std::set<std::string> entered_;  // statements: one instance of each
 };
@@ -279,13 +272,13 @@ class Trace {
 }  // namespace
 
 void follow(Machine& machine, const std::set<std::string>& given, const std::string& tensor,
-            const Element& e, Picker& pick, const Data& data, Trail& trail) {
-  Trace(machine, given, pick, data, trail).from(tensor, e);
+            const Element& e, Picker& pick, Trail& trail) {
+  Trace(machine, given, pick, trail).from(tensor, e);
 }
 
 void follow_instance(Machine& machine, const std::set<std::string>& given, const Statement& s,
-                     const Element& dims, Picker& pick, const Data& data, Trail& trail) {
-  Trace(machine, given, pick, data, trail).at(s, dims);
+                     const Element& dims, Picker& pick, Trail& trail) {
+  Trace(machine, given, pick, trail).at(s, dims);
 }
 
 Elements around(const Program& bound, const std::set<std::string>& given, const Trail& trail,

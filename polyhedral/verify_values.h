@@ -44,35 +44,37 @@ std::set<std::string> leaves(const std::vector<const Statement*>& cone,
 // { x in s : every given element that x reads is present }; gathered reads are no condition.
 isl::set present_instances(const Statement& s, const Elements& present);
 
-// Values of chosen elements of a program cut at given tensors.
+// Chosen elements of a program cut at given tensors: first which instances they take, then, for as
+// many data as wanted, their values. All throw Undecided.
 class Sample {
  public:
   // `present`: what exists of given tensors; those without an entry exist everywhere. No statement
   // runs more than `most` instances.
-  Sample(Machine& machine, std::set<std::string> given, Elements present, const Data& data,
-         size_t most);
+  Sample(Machine& machine, std::set<std::string> given, Elements present, size_t most);
   // A statement that reads no given element (a count) is thinned like one over the same domain.
   void thin_alike() { alike_ = true; }
-  // Computes these elements and all they need. Throws Undecided.
-  void compute(const Elements& wanted);
-  // Computes what the reads of these instances need.
-  void compute_reads(const std::map<std::string, isl::set>& instances);
+  // Plans for these elements and all they need.
+  void plan(const Elements& wanted);
+  // Plans for what the reads of these instances need.
+  void plan_reads(const std::map<std::string, isl::set>& instances);
+  // Forgets what was computed from other data, and computes what was planned.
+  void evaluate(const Data& data);
   // The value of an element; a reduction's without terms is its identity, another's is NaN.
   Real value(const std::string& tensor, const Element& e) const;
   Machine::Read reader() const;
-  // The instances that were run (or skipped by their guard), by statement.
+  // The planned instances (guards apart), by statement.
   const std::map<std::string, std::vector<Element>>& instances() const { return instances_; }
 
  private:
   Machine& machine_;
   std::set<std::string> given_;
   Elements present_;
-  const Data& data_;
   size_t most_;
   bool alike_ = false;
-  std::map<std::string, std::map<Element, Real>> values_;
+  std::vector<const Statement*> order_;  // producers first
   std::map<std::string, std::vector<Element>> instances_;
-  void run(const std::vector<const Statement*>& order, Elements needed);
+  const Data* data_ = nullptr;
+  std::map<std::string, std::map<Element, Real>> values_;
 };
 
 // Walks from an element down to given tensors, one writing instance a tensor, and notes the
@@ -82,10 +84,10 @@ struct Trail {
   std::set<std::string> everywhere;                  // given tensors that are gathered from
 };
 void follow(Machine& machine, const std::set<std::string>& given, const std::string& tensor,
-            const Element& e, Picker& pick, const Data& data, Trail& trail);
+            const Element& e, Picker& pick, Trail& trail);
 // The same from an instance.
 void follow_instance(Machine& machine, const std::set<std::string>& given, const Statement& s,
-                     const Element& dims, Picker& pick, const Data& data, Trail& trail);
+                     const Element& dims, Picker& pick, Trail& trail);
 // Boxes around what the trail read; given tensors that it did not meet are absent.
 Elements around(const Program& bound, const std::set<std::string>& given, const Trail& trail,
                 int64_t radius);

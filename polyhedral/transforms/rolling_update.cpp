@@ -64,11 +64,11 @@ class RollingUpdate {
     if (auto stop = find_readers()) return *stop;
     if (auto stop = make_private()) return *stop;
     if (auto stop = repair_all()) return *stop;
-    if (!deps_) return unjudged();
+    if (!deps_) return with_pays(unjudged());
     for (const Repair& r : w_.repairs)
       if (r.band == band_)
         if (auto stop = in_step(r)) return *stop;
-    return judged();
+    return with_pays(judged());
   }
 
  private:
@@ -80,6 +80,7 @@ class RollingUpdate {
   NodeId sequence_ = 0, band_ = 0;
   size_t first_ = 0, last_ = 0, depth_ = 0;
   std::map<std::string, Reader> readers_;  // by statement
+  Names pays_;                             // "source > reader": where a running value is read
   std::optional<Witness> witness_;         // what plain fusion breaks
   Names running_;                          // everything that computes from running values
 
@@ -202,6 +203,10 @@ class RollingUpdate {
   // --- what plain fusion breaks
   // -----------------------------------------------------------------------
   std::optional<Outcome> find_readers() {
+    if (params_.contains("pays")) {
+      if (auto no = take_given()) return edit::malformed(*no);
+      if (!deps_) return spread(), std::nullopt;
+    }
     const Expected<const DependenceSet*> deps = current_deps();
     if (!deps) return unknown(deps.error());
     const auto broken = violations(w_, **deps);
@@ -222,9 +227,35 @@ class RollingUpdate {
                            "correction pays for it",
                        "fuse fewer children, or another loop");
       }
-      add(readers_[d.sink].sources, d.source);
+      pay(d.source, d.sink);
     }
     spread();
+    return std::nullopt;
+  }
+
+  void pay(const std::string& source, const std::string& reader) {
+    add(readers_[reader].sources, source);
+    add(pays_, source + " > " + reader);
+  }
+
+  // What an earlier application paid for is paid for again, also where one tile now takes in the
+  // whole loop, so that the same statements and nodes come to be.
+  std::optional<Refusal> take_given() {
+    const nlohmann::json& given = params_.at("pays");
+    const Names below = statements_below(w_, band_);
+    for (const nlohmann::json& item : given.is_array() ? given : nlohmann::json::array({given})) {
+      const std::string text = item.is_string() ? item.get<std::string>() : item.dump();
+      const size_t at = text.find(" > ");
+      const std::string source = text.substr(0, at),
+                        reader = at == std::string::npos ? "" : text.substr(at + 3);
+      const Statement *s = program().statement(source), *r = program().statement(reader);
+      if (!s || !r || !s->reduction || !in(below, source) || !in(below, reader) ||
+          !reads(*r, s->write.tensor))
+        return edit::refused("rolling_update", edit::describe(w_, *find(w_, band_)),
+                             text + " names no reduction and reader of it that are fused here",
+                             "leave pays out");
+      pay(source, reader);
+    }
     return std::nullopt;
   }
 
@@ -398,6 +429,12 @@ class RollingUpdate {
     return isl::map(program().context->get(), "{ at[" + x + "] -> at[" + y + "] : " + where + " }");
   }
 
+  Outcome with_pays(Outcome o) const {
+    o.chosen = params_;
+    (*o.chosen)["pays"] = pays_;
+    return o;
+  }
+
   Outcome unjudged() const {
     Outcome o;
     o.verdict.why = "not judged";
@@ -492,6 +529,14 @@ TransformInfo info_rolling_update() {
                0,
                0,
                {"strict", "reassociate", "fast"},
+               true},
+              {"pays",
+               ParamKind::NameList,
+               "\"source > reader\" for every running value to pay for; default: what plain fusion "
+               "breaks",
+               0,
+               0,
+               {},
                true}};
   t.apply = rolling_update;
   t.edit = [](const Schedule& s, const nlohmann::json& params) {

@@ -39,24 +39,31 @@ std::optional<Refusal> mixed_child(const Schedule& s, const Node& seq, const Pro
   return std::nullopt;
 }
 
-// The sequence in the order of the new program: unchanged children as they are, new statements in
-// bands of their own.
+// The sequence in the order of the new program: unchanged children as they are, each behind those
+// that it was behind, new statements in bands of their own.
 NodePtr rebuilt(Schedule& t, const Schedule& before, const Node& seq) {
+  const auto holds = [](const NodePtr& c, const std::string& name) {
+    return in(c->statements, name);
+  };
+  const auto kept = [&](const std::string& name) {
+    return same_statement(*before.program, *t.program, name);
+  };
   std::vector<NodePtr> children;
   Names taken;
-  std::vector<NodeId> done;
+  size_t done = 0;  // old children up to here are placed or gone
   for (const Statement& st : t.program->statements) {
-    const bool here = in(seq.statements, st.name);
-    if (!here && before.program->statement(st.name)) continue;  // elsewhere in the tree
-    if (!here || !same_statement(*before.program, *t.program, st.name)) {
+    if (st.domain.is_empty()) continue;
+    if (!kept(st.name)) {
       children.push_back(edit::own_loops(t, st, taken));
       continue;
     }
-    for (const NodePtr& c : seq.children)  // several, if the statement was partitioned
-      if (in(c->statements, st.name) && std::find(done.begin(), done.end(), c->id) == done.end()) {
-        done.push_back(c->id);
-        children.push_back(c);
-      }
+    size_t last = done;  // behind the last child that holds instances of it
+    for (size_t k = done; k < seq.children.size(); ++k)
+      if (holds(seq.children[k], st.name)) last = k + 1;
+    for (; done < last; ++done) {
+      const NodePtr& c = seq.children[done];
+      if (std::all_of(c->statements.begin(), c->statements.end(), kept)) children.push_back(c);
+    }
   }
   return with_children(seq, std::move(children));
 }

@@ -126,14 +126,13 @@ TEST(ValidateGuard, ReadersNeedTheGuard) {
   const auto good = validate(parsed(text + reader + "  guard #0 < $1:i32\n  reduce sum over 1\n"));
   EXPECT_FALSE(good) << good->text();
   // A stronger condition will do; another one will not, nor the same one of another instance.
-  const auto stronger = validate(
-      parsed(text + reader + "  guard 0 < $0 && #0 < $1:i32\n  reduce sum over 1\n"));
+  const auto stronger =
+      validate(parsed(text + reader + "  guard 0 < $0 && #0 < $1:i32\n  reduce sum over 1\n"));
   EXPECT_FALSE(stronger) << stronger->text();
   std::string next = reader;
   next.replace(next.find("[(j)]"), 5, "[(j - 1)]");
-  for (const std::string& other :
-       {reader + "  guard #0 <= $1:i32\n", reader + "  guard 0 < $0\n",
-        next + "  guard #0 < $1:i32\n"}) {
+  for (const std::string& other : {reader + "  guard #0 <= $1:i32\n", reader + "  guard 0 < $0\n",
+                                   next + "  guard #0 < $1:i32\n"}) {
     const auto refused = validate(parsed(text + other + "  reduce sum over 1\n"));
     ASSERT_TRUE(refused) << other;
     EXPECT_NE(refused->why.find("runs under another condition"), std::string::npos)

@@ -83,6 +83,52 @@ class Generator {
     return out;
   }
 
+  // Two tensors that are overwritten step by step from each other, in one loop over the steps: its
+  // statements cannot be told apart into loops of their own.
+  std::string coupled() {
+    const std::string first = chance(r_, 50) ? "" : " + 1";
+    std::string out =
+        "naut 1\nprogram coupled\nsizes N M\nwhere [N, M] -> { : N >= 1 and M >= 1 }\n"
+        "tensor X input f32\n  extent [N, M] -> { [(N + 1)] }\n";
+    for (const char* t : {"a", "b"})
+      out += std::string("tensor ") + t + " temp f32\n  extent [N, M] -> { [(N)] }\n";
+    out += "tensor y output f32\n  extent [N, M] -> { [(N)] }\n";
+    const auto statement = [&](const std::string& s, const std::string& dims,
+                               const std::string& tensor, const std::vector<std::string>& reads,
+                               const std::string& expr) {
+      const std::string at = s + "[" + dims + "]";
+      const std::string steps = dims == "i" ? "" : " and 0 <= t < M";
+      out += "statement " + s + "(" + dims + ")\n  domain [N, M] -> { " + at + " : 0 <= i < N" +
+             steps + " }\n  write " + tensor + " { " + at + " -> " + tensor + "[i] }\n";
+      for (const std::string& r : reads)
+        out += "  read " + r.substr(0, 1) + " { " + at + " -> " + r + " }\n";
+      out += "  expr " + expr + "\n";
+    };
+    statement("S_a", "i", "a", {"X[i]"}, "$0");
+    statement("S_b", "i", "b", {"X[i" + first + "]"}, "$0 * 0.5");
+    const std::string update = chance(r_, 50) ? "($0 + $1) * 0.5" : "$0 - $1 * 0.25";
+    statement("S_p", "t, i", "a", {"a[i]", "b[i]"}, update);
+    statement("S_q", "t, i", "b", {"b[i]", "a[i]"}, "$0 * 0.75 + $1 * 0.125");
+    statement("S_y", "i", "y", {"a[i]", "b[i]"}, "$0 + $1");
+    const auto one = [](const std::string& s, const std::string& child) {
+      return "{ filter: \"[N, M] -> { " + s + " }\", child: " + child + " }";
+    };
+    const auto band = [](const std::string& maps) {
+      return "{ schedule: \"[N, M] -> [{ " + maps + " }]\" }";
+    };
+    out +=
+        "original { domain: \"[N, M] -> { S_a[i] : 0 <= i < N; S_b[i] : 0 <= i < N; S_p[t, i] : 0 "
+        "<= t < M and 0 <= i < N; S_q[t, i] : 0 <= t < M and 0 <= i < N; S_y[i] : 0 <= i < N }\", "
+        "child: { sequence: [ " +
+        one("S_a[i]", band("S_a[i] -> [(i)]")) + ", " + one("S_b[i]", band("S_b[i] -> [(i)]")) +
+        ", { filter: \"[N, M] -> { S_p[t, i]; S_q[t, i] }\", child: { schedule: \"[N, M] -> [{ "
+        "S_p[t, i] -> [(t)]; S_q[t, i] -> [(t)] }]\", child: { sequence: [ " +
+        one("S_p[t, i]", band("S_p[t, i] -> [(i)]")) + ", " +
+        one("S_q[t, i]", band("S_q[t, i] -> [(i)]")) + " ] } } }, " +
+        one("S_y[i]", band("S_y[i] -> [(i)]")) + " ] } }\n";
+    return out;
+  }
+
   // The text form of a program over sizes N, M >= 1; `sweeps`: percent of statements that overwrite
   // their tensor step by step, so that many orders are wrong.
   std::string text(int sweeps = 15) {

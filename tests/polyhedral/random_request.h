@@ -23,6 +23,7 @@ class Draw {
     for (const Statement& x : s.program->statements) {
       statements_.push_back(x.name);
       const std::vector<std::string> dims = dim_names(x.domain);
+      if (x.reduction) reductions_.push_back(x.name);
       if (x.reduction)
         for (int d : x.reduction->dims) reduced_.push_back(dims[static_cast<size_t>(d)]);
     }
@@ -40,7 +41,7 @@ class Draw {
   Random& r_;
   const Schedule& s_;
   std::vector<const Node*> nodes_;
-  std::vector<std::string> statements_, tensors_, reduced_;
+  std::vector<std::string> statements_, tensors_, reduced_, reductions_;
   const Node* node_ = nullptr;  // the last node drawn
 
   // Children of a sequence are named by their position.
@@ -70,19 +71,28 @@ class Draw {
     if (p.name == "tensor") return pick(r_, tensors_);
     if (p.name == "into") return consumer(so_far);
     if (p.name == "axis" && !reduced_.empty() && chance(r_, 90)) return pick(r_, reduced_);
+    if (p.name == "stmt" && !reductions_.empty() && chance(r_, 50)) return pick(r_, reductions_);
     if (p.name == "stmt" || !node_ || node_->members.empty() || chance(r_, 5))
       return pick(r_, statements_);
     return pick(r_, node_->members).name;
   }
 
-  json node() {
-    const Node* n = pick(r_, nodes_);
-    const NodeKind wanted = chance(r_, 50)   ? NodeKind::Band
-                            : chance(r_, 50) ? NodeKind::Sequence
-                                             : NodeKind::Filter;
-    for (int k = 0; k < 12 && n->kind != wanted; ++k) n = pick(r_, nodes_);
-    node_ = n;
+  // Nodes of several statements are more interesting. `at` names a sequence.
+  json node(const ParamInfo& p) {
+    const NodeKind wanted = p.name == "at" ? NodeKind::Sequence : kind();
+    std::vector<const Node*> able;
+    for (const Node* n : nodes_)
+      if (n->kind == wanted || chance(r_, 5)) able.push_back(n);
+    const Node* n = pick(r_, able.empty() ? nodes_ : able);
+    if (chance(r_, 40))
+      for (const Node* other : able)
+        if (other->statements.size() > n->statements.size()) n = other;
+    if (p.name != "at") node_ = n;
     return n->id;
+  }
+
+  NodeKind kind() {
+    return chance(r_, 50) ? NodeKind::Band : chance(r_, 50) ? NodeKind::Sequence : NodeKind::Filter;
   }
 
   json numbers(const ParamInfo& p, const json& so_far) {
@@ -114,7 +124,7 @@ class Draw {
   json value(const ParamInfo& p, const json& so_far) {
     switch (p.kind) {
       case ParamKind::Node:
-        return node();
+        return node(p);
       case ParamKind::Integer:
         return number(p, so_far);
       case ParamKind::IntegerList:

@@ -230,6 +230,39 @@ TEST(RollingUpdate, OutputsArePrivatized) {
   expect_same(t, {{"M", 3}, {"N", 6}}, {{"x", noise(18, 6, 0, 10)}});
 }
 
+// A script replayed with a tile that takes in the whole loop makes the statements and nodes that
+// its later steps name, though nothing is broken there.
+TEST(RollingUpdate, ScriptsHoldAtOtherTileSizes) {
+  Builder b(make_context(), "lse", {"M", "N"}, "[M, N] -> { : M = 8 and N = 16 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("m", TensorKind::Output, {"M"})
+      .tensor("T", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
+  Session t(b.done());
+  for (const char* s : {"S_m", "S_T"}) t.must("tile", {{"node", t.band(s)}, {"sizes", {-1, 4}}});
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  ASSERT_EQ(t.s.repairs.size(), 1u);
+  std::vector<TransformStep> script = t.s.script;
+  for (TransformStep& s : script)
+    if (s.name == "tile") {
+      json p = json::parse(s.params);
+      p["sizes"] = {-1, 16};
+      s.params = p.dump();
+    }
+  for (const bool checked : {false, true}) {
+    const Replay r = replay(t.program, script, checked);
+    ASSERT_TRUE(r.schedule) << words(r.outcomes.back());
+    EXPECT_EQ(r.schedule->repairs.size(), 1u);
+    EXPECT_EQ(r.schedule->next_id, t.s.next_id);
+    EXPECT_TRUE(verify(*r.schedule).ok) << verify(*r.schedule).verdict.why;
+  }
+  script.back().params = R"({"depth":2,"first":0,"last":1,"node":1,"pays":["S_T > S_m"]})";
+  EXPECT_FALSE(replay(t.program, script, false).schedule);
+}
+
 TEST(RollingUpdate, EmptyRowsKeepTheirValue) {
   Builder b(make_context(), "rows", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N and j < i";  // row 0 is empty

@@ -58,6 +58,17 @@ TEST(SplitK, AttentionThenFusedInEveryPart) {
   }
 }
 
+// A statement that is split over several children of the root keeps all of them.
+TEST(SplitK, KeepsPartsOfOtherStatements) {
+  const Sizes sizes{{"H", 2}, {"N", 7}, {"D", 3}};
+  Session t(bound(attention(make_context()), sizes));
+  t.must("partition", {{"node", t.filter("S_S")}, {"condition", "{ S_S[h, i, j] : i < 3 }"}});
+  const Outcome o = t.apply("split_k", {{"node", t.root()}, {"axis", "j"}, {"parts", 2}});
+  ASSERT_TRUE(o.accepted()) << words(o);
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << to_text(t.s);
+  expect_same(t, sizes, {{"Q", noise(42, 1)}, {"K", noise(42, 2)}, {"V", noise(42, 3)}});
+}
+
 TEST(SplitK, FamiliesOfAccumulators) {
   for (int64_t n : {5, 8}) {
     const Sizes sizes{{"M", 2}, {"N", n}};
