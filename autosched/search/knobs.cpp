@@ -27,11 +27,15 @@ StructureModel only_kernel(const StructureModel& m, int kernel) {
 }
 
 // A structure that was judged with one tile for the whole axis says nothing about several.
-std::vector<int64_t> tile_values(int64_t extent, int64_t structural) {
+std::vector<int64_t> tile_values(int64_t extent, int64_t structural,
+                                 const std::vector<int64_t>& allowed) {
   std::set<int64_t> out;
   int64_t whole = 1;
   while (whole < extent) whole *= 2;
   if (structural >= extent) return {std::max(whole, structural)};
+  for (int64_t t : allowed)
+    if (t >= 1) out.insert(std::min(t, whole));
+  if (!out.empty()) return {out.begin(), out.end()};
   for (int64_t t = std::min<int64_t>(8, whole); t <= std::min(whole, kLargestTile); t *= 2)
     out.insert(t);
   if (structural > kLargestTile) out.insert(structural);
@@ -42,7 +46,8 @@ std::vector<int64_t> tile_values(int64_t extent, int64_t structural) {
 
 std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel,
                                          const ProgramAxes& axes, const StructureOps& ops,
-                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit) {
+                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit,
+                                         const KnobDomains& domains) {
   StructureModel m = only_kernel(whole, kernel);
   const std::string prefix = knob_prefix(whole, kernel);
   StructureOps mine;
@@ -71,9 +76,10 @@ std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel
   std::vector<Knob> knobs;
   for (auto& [axis, where] : loops)
     knobs.push_back({prefix + "tile." + axes.names[axis], axis,
-                     tile_values(axes.extents[axis], structural[axis])});
+                     tile_values(axes.extents[axis], structural[axis], domains.tiles)});
   if (evaluator.machine().kind == "gpu" && serial)
-    knobs.push_back({prefix + "stages", -1, {1, 2, 3}});
+    knobs.push_back({prefix + "stages", -1,
+                     domains.stages.empty() ? std::vector<int64_t>{1, 2, 3} : domains.stages});
 
   std::vector<KernelChoice> out;
   std::set<std::vector<size_t>> seen;
