@@ -70,6 +70,37 @@ double Machine::matrix_rate(Type t) const {
                             : std::max(it->second.value, t == Type::F32 ? fma.value : 0.0);
 }
 
+double MemoryLevel::best_bandwidth() const {
+  return std::max(bandwidth.value, shared_bandwidth.value);
+}
+
+// An FMA takes one slot, two floating-point operations; a special function is issued once and then
+// takes its own unit's time.
+double Machine::slots(const std::string& unit) const {
+  const auto it = rates.find(unit);
+  return it == rates.end() ? 1 : std::max(1.0, fma.value / 2 / it->second.value);
+}
+
+double Machine::figure(const std::string& key) const { return model.at(key).value; }
+
+const std::vector<ModelKey>& model_keys(const std::string& kind) {
+  static const std::vector<ModelKey> gpu{
+      {"register_room", "1", "share of the register file that tiles of one block may take"},
+      {"unhidden", "1",
+       "share of the other units' time that shows although it overlaps with the busiest unit's"}};
+  static const std::vector<ModelKey> cpu{
+      {"scalar_slots", "1", "vector FMA slots that an operation of unvectorized code takes"},
+      {"scalar_special", "1", "the same for special functions, in their own slots"},
+      {"strided_slots", "1", "slots an operation takes in vectors that gather or stride"},
+      {"vector_slots", "1", "slots an operation takes in whole vectors, loads and stores included"},
+      {"tile_setup", "s", "start of one tile operation"},
+      {"pack_element", "s", "packing of one element of a product's operand"},
+      {"cache_room", "1", "share of a cache that a working set fills before its lines are lost"},
+      {"unhidden", "1",
+       "share of the first cache's time, and of the lesser of computing and memory, that shows"}};
+  return kind == "cpu" ? cpu : gpu;
+}
+
 // Every number must be there, positive, in the expected unit and with a source; all problems are
 // listed.
 Expected<Machine> machine_from_json(const json& j) {
@@ -99,12 +130,19 @@ Expected<Machine> machine_from_json(const json& j) {
     }
   m.fma = read_quantity(j, "fma", "FLOP/s", problems);
   m.special = read_quantity(j, "special", "1/s", problems);
+  const json rates = j.value("rates", json::object());
+  for (const char* unit : {"divide", "convert", "compare"})
+    m.rates[unit] = read_quantity(rates, unit, "1/s", problems);
+  const json model = j.value("model", json::object());
+  for (const ModelKey& key : model_keys(m.kind))
+    m.model[key.name] = read_quantity(model, key.name, key.unit, problems);
   if (j.contains("levels") && j["levels"].is_array())
     for (const json& l : j["levels"]) {
       MemoryLevel level;
       level.name = l.value("name", "");
       level.bandwidth = read_quantity(l, "bandwidth", "B/s", problems);
       level.capacity = read_quantity(l, "capacity", "B", problems);
+      level.shared_bandwidth = read_quantity(l, "shared_bandwidth", "B/s", problems, false);
       level.per_unit = l.value("per_unit", false);
       m.levels.push_back(level);
     }
@@ -134,12 +172,17 @@ json machine_to_json(const Machine& m) {
   for (auto& [type, q] : m.matrix) j["matrix"][type] = quantity_json(q);
   j["fma"] = quantity_json(m.fma);
   j["special"] = quantity_json(m.special);
+  for (auto& [unit, q] : m.rates) j["rates"][unit] = quantity_json(q);
+  for (auto& [key, q] : m.model) j["model"][key] = quantity_json(q);
   j["levels"] = json::array();
-  for (const MemoryLevel& l : m.levels)
+  for (const MemoryLevel& l : m.levels) {
     j["levels"].push_back({{"name", l.name},
                            {"bandwidth", quantity_json(l.bandwidth)},
                            {"capacity", quantity_json(l.capacity)},
                            {"per_unit", l.per_unit}});
+    if (l.shared_bandwidth.value > 0)
+      j["levels"].back()["shared_bandwidth"] = quantity_json(l.shared_bandwidth);
+  }
   j["registers_per_unit"] = quantity_json(m.registers_per_unit);
   j["shared_per_unit"] = quantity_json(m.shared_per_unit);
   j["launch_latency"] = quantity_json(m.launch_latency);

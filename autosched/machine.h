@@ -20,6 +20,9 @@ struct MemoryLevel {
   std::string name;  // "hbm" "l2" "shared" "register" (GPU); "dram" "l3" "l2" "l1" (CPU)
   Quantity bandwidth, capacity;  // capacity: of the whole machine; per unit where per_unit
   bool per_unit = false;         // per SM / core
+  Quantity shared_bandwidth{};  // of lines that several units read at about the same time; value 0:
+                                // as bandwidth
+  double best_bandwidth() const;  // the larger of the two
 };
 struct Machine {
   std::string id, name, kind;              // kind: "gpu" | "cpu"
@@ -28,6 +31,10 @@ struct Machine {
   std::map<std::string, Quantity> matrix;  // by type "f16" "bf16" "tf32" "e4m3" "f32" "f64": FLOP/s
   Quantity fma;                            // FLOP/s f32 outside the matrix unit
   Quantity special;                        // exp2/rcp operations a second
+  std::map<std::string, Quantity> rates;   // other scalar operations a second: "divide" (and square
+                                           // roots), "convert", "compare" (min, max, select)
+  std::map<std::string, Quantity> model;   // what the cost model takes from measurements besides:
+                                           // the keys of model_keys(kind)
   std::vector<MemoryLevel> levels;         // outermost first
   Quantity registers_per_unit;             // bytes
   Quantity shared_per_unit;                // bytes a block may take (CPU: L2 per core, as scratch)
@@ -40,7 +47,14 @@ struct Machine {
   const MemoryLevel* level(std::string_view name) const;
   double matrix_rate(
       Type t) const;  // FLOP/s for operands of type t; the FMA rate where no unit takes it
+  double slots(const std::string& unit) const;  // issue slots of the lanes that one operation takes
+  double figure(const std::string& key) const;  // of `model`; throws std::out_of_range
 };
+// Names, units and meanings of the figures in Machine::model.
+struct ModelKey {
+  const char *name, *unit, *meaning;
+};
+const std::vector<ModelKey>& model_keys(const std::string& kind);
 Expected<Machine> load_machine(const std::string& path);
 Expected<Machine> machine_from_json(const nlohmann::json& j);
 std::vector<std::string> list_machines();               // ids found in the corpus directory

@@ -55,6 +55,29 @@ NAUTILUS_CLONES float exp_many(const float* x, float* y, size_t n) {
   return n ? y[n / 2] : 0.0f;
 }
 
+NAUTILUS_CLONES float divide_many(const float* x, float* y, size_t n) {
+  for (size_t i = 0; i + 16 <= n; i += 16)
+    *reinterpret_cast<V*>(y + i) = (V{} + 3.0f) / *reinterpret_cast<const V*>(x + i);
+  return n ? y[n / 2] : 0.0f;
+}
+
+NAUTILUS_CLONES float convert_many(const float* x, float* y, size_t n) {
+  for (size_t i = 0; i + 16 <= n; i += 16) {
+    const I whole = __builtin_convertvector(*reinterpret_cast<const V*>(x + i), I);
+    *reinterpret_cast<V*>(y + i) = __builtin_convertvector(whole, V);
+  }
+  return n ? y[n / 2] : 0.0f;
+}
+
+NAUTILUS_CLONES float compare_many(const float* x, float* y, size_t n) {
+  const V half = V{} + 0.5f;
+  for (size_t i = 0; i + 16 <= n; i += 16) {
+    const V v = *reinterpret_cast<const V*>(x + i);
+    *reinterpret_cast<V*>(y + i) = v > half ? v : half;
+  }
+  return n ? y[n / 2] : 0.0f;
+}
+
 NAUTILUS_CLONES float read_many(const float* x, size_t n) {
   V s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};
   for (size_t i = 0; i + 128 <= n; i += 128) {

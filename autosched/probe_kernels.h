@@ -14,6 +14,12 @@ inline constexpr double kFmaFlopsPerRound = 2.0 * 16 * 16;
 // exp2 of n floats by range reduction and a degree-5 polynomial, as vectorized code does it.
 float exp_many(const float* x, float* y, size_t n);
 
+// One more operation an element than a copy of n floats, in whole vectors: a division, a conversion
+// to an integer and back, a comparison that selects.
+float divide_many(const float* x, float* y, size_t n);
+float convert_many(const float* x, float* y, size_t n);
+float compare_many(const float* x, float* y, size_t n);
+
 // Sum of n floats (n a multiple of 128): a pure read stream.
 float read_many(const float* x, size_t n);
 

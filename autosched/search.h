@@ -54,6 +54,12 @@ std::string_view stop_reason_name(StopReason r);
 
 enum class Strategy : uint8_t { BestFirst, Beam, Random, Exhaustive };
 
+// Values that the search may give its knobs; empty: all that it knows (powers of two from 8 to 256
+// for tiles, 1 to 3 stages).
+struct KnobDomains {
+  std::vector<int64_t> tiles, stages;
+};
+
 struct SearchOptions {
   poly::Sizes sizes;
   Machine machine;
@@ -66,6 +72,7 @@ struct SearchOptions {
   unsigned long isl_quota = poly::kDefaultQuota;  // of one step
   int top = 10;
   std::string numerics = "reassociate";
+  KnobDomains knobs;
   std::atomic<bool>* stop = nullptr;  // set by Ctrl-C or a pause
 };
 struct SearchEvent {

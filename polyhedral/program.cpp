@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <regex>
 
 #include "polyhedral/context_hash.h"
 
@@ -134,13 +135,17 @@ std::string sizes_text(const Sizes& sizes) {
   return out;
 }
 
-// What is declared of these sizes alone, as constraints; empty if nothing is.
+// What is declared of these sizes alone, in words where isl's notation is not plain; that sizes are
+// not negative goes without saying.
 std::string facts_text(isl::set facts, const Program& p, const Sizes& about) {
   for (const std::string& n : p.params)
     if (!about.count(n)) facts = facts.project_out_param(isl::id(p.context->get(), n));
   std::string text = isl_text(facts.coalesce());
   const size_t from = text.find(": "), to = text.rfind(" }");
-  return from == std::string::npos || to < from ? text : text.substr(from + 2, to - from - 2);
+  if (from != std::string::npos && to >= from) text = text.substr(from + 2, to - from - 2);
+  static const std::regex multiple(R"(\((\w+)\) mod (\d+) = 0)"), natural(R"( and \w+ >= 0\b)");
+  text = std::regex_replace(text, multiple, "$1 is a multiple of $2");
+  return std::regex_replace(text, natural, "");
 }
 
 // Names the size that contradicts the facts by itself, with the nearest value that does not; or all
@@ -151,9 +156,11 @@ void explain_contradiction(const Program& p, const Sizes& sizes, Refusal& r) {
     if (!fix_params(p.param_context, {{name, value}}).is_empty()) continue;
     r.why = name + " = " + std::to_string(value) +
             " contradicts what is declared: " + facts_text(p.param_context, p, {{name, value}});
+    // Nothing is left of a program at size 0, so that is suggested to nobody who did not ask for
+    // it.
     for (int64_t d = 1; d < reach && r.suggest.empty(); ++d)
       for (const int64_t near : {value + d, value - d})
-        if (r.suggest.empty() && near >= 0 &&
+        if (r.suggest.empty() && near >= (value > 0 ? 1 : 0) &&
             !fix_params(p.param_context, {{name, near}}).is_empty())
           r.suggest = "the nearest value that does not is " + name + "=" + std::to_string(near);
     return;
@@ -176,6 +183,7 @@ std::optional<Refusal> check_sizes(const Program& p, const Sizes& sizes) {
     }
     if (value < 0) {
       r.why = name + " = " + std::to_string(value) + " is negative";
+      r.suggest = "a size is 0 or more";
       return r;
     }
   }

@@ -126,48 +126,36 @@ double TileCounter::count(const Shape& sh, const std::vector<TileCoordinate>& co
   return result;
 }
 
-double TileCounter::nonempty(const StmtModel& s, const std::vector<TileCoordinate>& all) {
-  if (s.empty()) return 0;
-  std::vector<TileCoordinate> coords = essential(all);
-  if (coords.empty()) return 1;
-  const Shape& sh = shape(s, coords);
-  std::set<int> seen;
-  double product = 1;
-  bool simple = sh.box;
-  for (const TileCoordinate& c : coords) {
-    int d = c.e.single_dim();
-    if (d < 0 || !seen.insert(d).second) {
-      simple = false;
-      break;
-    }
-    product *= interval_tiles(s.lo[d], s.hi[d], c.step, false);
-  }
-  if (simple) return product;
-  for (const TileCoordinate& c : coords)
-    if (!integral(c.e)) return s.instances;
-  return count(sh, coords, false);
+double TileCounter::nonempty(const StmtModel& s, const std::vector<TileCoordinate>& coords) {
+  return tiles(s, coords, false);
 }
 
-double TileCounter::full(const StmtModel& s, const std::vector<TileCoordinate>& all) {
+double TileCounter::full(const StmtModel& s, const std::vector<TileCoordinate>& coords) {
+  return tiles(s, coords, true);
+}
+
+// Boxes in closed form, one interval a dim; other domains by counting points.
+double TileCounter::tiles(const StmtModel& s, const std::vector<TileCoordinate>& all,
+                          bool full_only) {
   if (s.empty()) return 0;
-  std::vector<TileCoordinate> coords = essential(all);
+  const std::vector<TileCoordinate> coords = essential(all);
   if (coords.empty()) return 1;
   const Shape& sh = shape(s, coords);
   std::set<int> seen;
   double product = 1;
   bool simple = sh.box;
   for (const TileCoordinate& c : coords) {
-    int d = c.e.single_dim();
+    const int d = c.e.single_dim();
     if (d < 0 || !seen.insert(d).second) {
       simple = false;
       break;
     }
-    product *= interval_tiles(s.lo[d], s.hi[d], c.step, true);
+    product *= interval_tiles(s.lo[d], s.hi[d], c.step, full_only);
   }
   if (simple) return product;
   for (const TileCoordinate& c : coords)
     if (!integral(c.e)) return s.instances;
-  return count(sh, coords, true);
+  return count(sh, coords, full_only);
 }
 
 double TileCounter::longest(const Shape& sh, const std::vector<TileCoordinate>& outer,

@@ -35,6 +35,7 @@ class TileCounter {
     bool box = false;
   };
   const Shape& shape(const StmtModel& s, const std::vector<TileCoordinate>& coords);
+  double tiles(const StmtModel& s, const std::vector<TileCoordinate>& coords, bool full_only);
   double count(const Shape& shape, const std::vector<TileCoordinate>& coords, bool full_only);
   double longest(const Shape& shape, const std::vector<TileCoordinate>& outer,
                  const std::vector<TileCoordinate>& all);

@@ -73,8 +73,9 @@ StructureOps direct_ops(const StructureModel& m) {
   for (const StmtModel& s : m.stmts) {
     std::vector<std::string> loops = loop_names(s, s.loops.size()), all;
     for (const TileDim& t : s.tile) all.push_back(t.member);
-    if (is_product_sum(s, nullptr) && s.tile.size() >= 2) {
-      out.entries.push_back({s.stmt->name, "matrix", 2, all, loops, false, ""});
+    bool split = false;
+    if (is_product_sum(s, nullptr, &split) && s.tile.size() >= 2) {
+      out.entries.push_back({s.stmt->name, split ? "split" : "matrix", 2, all, loops, false, ""});
     } else {
       for (auto& [unit, n] : units_of(s.stmt->expr))
         out.entries.push_back({s.stmt->name, unit, n, all, loops, false, ""});

@@ -36,6 +36,11 @@ class Evaluator {
   TileCounter counter_;
 };
 
+// A temporary of up to this share of a cache stays in it until it is read; the rest is for what
+// passes by meanwhile. GPU: also the partition of the L2 that one unit reads. The search's bound
+// assumes the same, so that it stays below the cost.
+inline constexpr double kCacheForTemps = 0.5;
+
 // Geometry of one statement's tile, shared by the parts of the evaluator.
 int64_t tile_extent(const StmtModel& s, const TileDim& t);
 double tile_lanes(const StmtModel& s);

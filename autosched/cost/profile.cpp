@@ -3,11 +3,18 @@
 #include <set>
 
 #include "autosched/cost/evaluate.h"
+#include "autosched/cost/parts.h"
 
 namespace nautilus::sched {
 namespace {
 
 using Entry = StructureOps::Entry;
+
+// CUDA: threads of a warp, and lanes of a unit that issue in one clock (four schedulers).
+constexpr double kWarp = 32, kLanesOfUnit = 128;
+// Vectors of the CPU code (compiler/backend/cpu): 16 floats; the compiler's own code for half of
+// one.
+constexpr double kVector = 16, kShortestVector = 8;
 
 // Padding of a product's tile to the matrix unit's shape: rows, columns, depth, with rows and
 // columns swapped where that wastes less.
@@ -22,20 +29,23 @@ double matrix_padding(const StmtModel& s, const std::vector<int64_t>& shape) {
   return std::min(straight, swapped) * pad(k, shape[2]);
 }
 
-// How badly a statement fills the unit: idle lanes of a block on a GPU, scalar or strided code on a
-// CPU.
-double penalty(const StmtModel& s, const std::string& unit, const Machine& machine, double lanes) {
+// How badly a statement fills the unit. GPU: lanes of its last warp that idle, and lanes that all
+// resident blocks together leave free. CPU: scalar or strided code.
+double penalty(const StmtModel& s, const std::string& unit, const Machine& machine, double lanes,
+               double resident) {
   if (machine.kind == "gpu") {
     if (unit == "matrix") return matrix_padding(s, machine.matrix_shape);
-    return std::max(1.0, 128.0 / std::max(1.0, lanes));
+    const double held = kWarp * std::ceil(std::max(1.0, lanes) / kWarp);
+    return held / std::max(1.0, lanes) * std::max(1.0, kLanesOfUnit / (resident * held));
   }
-  if (s.tile.empty() || lanes < 8) return unit == "special" ? 6 : 24;
+  if (s.tile.empty() || lanes < kShortestVector)
+    return machine.figure(unit == "special" ? "scalar_special" : "scalar_slots");
   // One tile axis that is contiguous (or absent) in every access lets the compiler use whole
   // vectors.
-  double best = 4;
+  double best = machine.figure("strided_slots");
   for (const TileDim& t : s.tile) {
     double extent = static_cast<double>(tile_extent(s, t));
-    if (extent < 8) continue;
+    if (extent < kShortestVector) continue;
     bool good = true;
     for (const AccessModel& a : s.accesses) {
       if (a.write && s.stmt->reduction) continue;
@@ -45,7 +55,9 @@ double penalty(const StmtModel& s, const std::string& unit, const Machine& machi
               (d + 1 < a.index.size() || std::abs(a.index[d].coef[k]) > 1))
             good = false;
     }
-    if (good) best = std::min(best, 1.25 * std::ceil(extent / 16) * 16 / extent);
+    if (good)
+      best = std::min(
+          best, machine.figure("vector_slots") * std::ceil(extent / kVector) * kVector / extent);
   }
   return best;
 }
@@ -77,9 +89,7 @@ double serial_steps(const StructureModel& m, int kernel, double imbalance, TileC
   return steps;
 }
 
-// Set-up of tile operations (about 80 ns each) and packing of the operands of products (about 0.3
-// ns an element), in slots of an FMA. Measured with attention in f32 at tiles of 16 to 256 on the
-// host of 2 cores this was written on.
+// Set-up of tile operations and packing of the operands of products, in slots of an FMA.
 double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine,
                      TileCounter& counter) {
   double seconds = 0;
@@ -87,10 +97,10 @@ double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine
     const StmtModel& s = m.stmts[i];
     if (s.tile.empty()) continue;
     double tiles = counter.nonempty(s, coordinates(s, s.loops.size()));
-    seconds += 80e-9 * tiles;
+    seconds += machine.figure("tile_setup") * tiles;
     if (!is_product_sum(s, nullptr)) continue;
     auto [rows, columns, depth, batch] = product_shape(s);
-    seconds += 0.3e-9 * tiles * batch * depth * columns;
+    seconds += machine.figure("pack_element") * tiles * batch * depth * columns;
   }
   return seconds * machine.fma.value / 2 / machine.units;
 }
@@ -102,6 +112,10 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   ResourceProfile r;
   r.stages = stages;
   r.kernels = 1;
+  const LiveTiles live = live_tiles(m, kernel, stages);
+  r.register_bytes = live.register_bytes;
+  r.shared_bytes = live.shared_bytes;
+  const double resident = resident_blocks(r.register_bytes, r.shared_bytes, machine_);
   std::map<std::string, const StmtModel*> by_name;
   std::set<std::string> partial, whole;
   double heaviest = 0;
@@ -128,36 +142,34 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
       times = e.partial ? times - full : full;
     }
     double lanes = lanes_of(m, s, e.axes), n = e.per_lane * lanes * times;
-    r.ops[e.unit] += n;
-    if (e.unit == "matrix") {
+    if (e.unit == "matrix" || e.unit == "split") {
+      r.ops["matrix"] += n;
       Type t = Type::F16;
-      bool mixed = false;
-      is_product_sum(s, &t, &mixed);
-      // A wide operand is split into two halves of the narrow type: two products on the matrix
-      // unit.
-      double rate = machine_.matrix_rate(t);
+      is_product_sum(s, &t);
+      const double rate = machine_.matrix_rate(t);
       r.matrix_rate = r.matrix_rate == 0 ? rate : std::min(r.matrix_rate, rate);
-      double pad =
-          penalty(s, "matrix", machine_, lanes) * (mixed && machine_.kind == "gpu" ? 2 : 1);
+      // A wide operand is split into two halves of the narrow type: two passes of a matrix unit.
+      const double passes = e.unit == "split" && machine_.kind == "gpu" ? 2 : 1;
+      const double pad = passes * penalty(s, "matrix", machine_, lanes, resident);
       // A thin product is better off on the FMA units.
       if (machine_.kind == "gpu" && pad / rate > 1 / machine_.fma.value)
-        r.issue["fma"] += n / 2 * penalty(s, "fma", machine_, lanes);
+        r.issue["fma"] += n / 2 * penalty(s, "fma", machine_, lanes, resident);
       else
         r.issue["matrix"] += n * pad;
     } else {
-      r.issue[e.unit] += n * penalty(s, e.unit, machine_, lanes);
+      r.ops[e.unit] += n;
+      r.issue[e.unit] += n * penalty(s, e.unit, machine_, lanes, resident);
     }
   }
   if (machine_.kind == "cpu") r.issue["fma"] += cpu_overheads(m, kernel, machine_, counter_);
-  LiveTiles live = live_tiles(m, kernel, stages);
-  r.register_bytes = live.register_bytes;
-  r.shared_bytes = live.shared_bytes;
   r.steps = serial_steps(m, kernel, r.imbalance, counter_);
   for (const MemoryLevel& l : machine_.levels) r.bytes[l.name] += 0;
   add_traffic(m, kernel, ops, machine_, counter_, r);
-  double lane_ops = 0;
-  for (auto& [unit, n] : r.ops) lane_ops += unit == "matrix" ? n / 16 : n;
-  r.bytes["register"] += 12 * lane_ops;
+  // A lane's operation takes three operands of 4 bytes; a matrix instruction reads and writes its
+  // accumulators once for the depth of its shape.
+  for (auto& [unit, n] : r.ops)
+    r.bytes["register"] +=
+        unit == "matrix" ? n * 4 / static_cast<double>(machine_.matrix_shape[2]) : 12 * n;
   return r;
 }
 
@@ -173,6 +185,7 @@ ResourceProfile Evaluator::total(std::vector<ResourceProfile> kernels,
     for (auto& [unit, n] : r.ops) total.ops[unit] += n;
     for (auto& [unit, n] : r.issue) total.issue[unit] += n;
     for (auto& [level, n] : r.bytes) total.bytes[level] += n;
+    for (auto& [level, n] : r.distinct_bytes) total.distinct_bytes[level] += n;
     total.blocks += r.blocks;
     total.register_bytes = std::max(total.register_bytes, r.register_bytes);
     total.shared_bytes = std::max(total.shared_bytes, r.shared_bytes);

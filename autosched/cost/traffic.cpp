@@ -6,6 +6,7 @@
 #include <set>
 
 #include "autosched/cost/evaluate.h"
+#include "autosched/cost/parts.h"
 
 namespace nautilus::sched {
 namespace {
@@ -45,18 +46,36 @@ double line_waste(const StmtModel& s, const AccessModel& a, double line) {
   return std::max(1.0, std::min(line, line / std::max(1.0, bytes)));
 }
 
+// What a product reads of its staged operands: each matrix instruction (or warp of FMAs) takes its
+// rows of the one and all columns of the other from the scratch. Bytes read for one staged byte.
+double operand_reads(const StmtModel& s, const AccessModel& a, const Machine& machine) {
+  const AccessModel* first = nullptr;
+  for (const AccessModel& x : s.accesses)
+    if (!x.write && !first) first = &x;
+  if (&a == first) return 1;
+  const double rows = product_shape(s).m;
+  return std::max(1.0, std::ceil(rows / static_cast<double>(machine.matrix_shape[0])));
+}
+
+// Shared by all; NVIDIA's L2 fetches sectors of 32 bytes (CUDA programming guide). It is in two
+// partitions, each of which holds what its own units read (A100 whitepaper), so what all units read
+// has half of it (kCacheForTemps).
+constexpr double kSector = 32;
+
 void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
                  const Machine& machine, TileCounter& counter, ResourceProfile& out) {
   const MemoryLevel* l2 = machine.level("l2");
-  const double cache = l2 ? l2->capacity.value : 0;
+  const double cache = l2 ? l2->capacity.value * kCacheForTemps : 0;
   const std::string outer = machine.levels.front().name;
-  const double wave = std::min(out.blocks, static_cast<double>(machine.units));
+  const double resident = resident_blocks(out.register_bytes, out.shared_bytes, machine);
+  const double wave = std::min(out.blocks, machine.units * resident);
   struct Item {
     const AccessModel* access;
     double traffic, per_block, share, size;
     bool temp;
   };
   std::vector<Item> items;
+  std::map<std::string, double> flight;  // by statement: bytes of its loads under way at once
   double wave_bytes = 0;
   std::set<std::string> own;
   for (int i : m.kernels[kernel].stmts) own.insert(m.stmts[i].stmt->name);
@@ -79,7 +98,17 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
     }
     if (m.scope(e.tensor) == poly::Scope::Register) continue;
     double staged = bytes;
-    bytes *= line_waste(s, *a, 32);
+    bytes *= line_waste(s, *a, kSector);
+    if (e.unit == "load") {
+      // The copies of a pipelined loop are under way together; else one tile at a time.
+      bool streams = false;
+      for (const LoopDim& l : s.loops)
+        if (l.mapping != poly::Mapping::Grid)
+          for (size_t k = 0; k < a->depends.size(); ++k)
+            streams |= a->depends[k] && l.e.coef[k] != 0;
+      flight[e.stmt] += e.per_lane * lanes_of(m, s, e.axes) * type_bytes(a->tensor->type) *
+                        (streams ? std::max(1, out.stages) : 1);
+    }
     std::vector<double> range;
     size_t grid = 0;
     while (grid < s.loops.size() && s.loops[grid].mapping == poly::Mapping::Grid) ++grid;
@@ -88,35 +117,41 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
     Item it;
     it.access = a;
     it.traffic = bytes;
-    it.per_block = touched_elements(*a, range, m, 32) * type_bytes(a->tensor->type);
+    it.per_block = touched_elements(*a, range, m, kSector) * type_bytes(a->tensor->type);
     it.share = wave_sharing(s, *a, wave, counter);
     it.size = static_cast<double>(m.elements(*a->tensor)) * type_bytes(a->tensor->type);
     it.temp = a->tensor->kind == poly::TensorKind::Temp;
     wave_bytes += it.per_block * wave / it.share;
     items.push_back(it);
     out.bytes["l2"] += bytes;
-    if (is_product_sum(s, nullptr)) out.bytes["shared"] += 2 * staged;
+    out.distinct_bytes["l2"] += bytes / it.share;
+    if (is_product_sum(s, nullptr))
+      out.bytes["shared"] += staged * (1 + operand_reads(s, *a, machine));
   }
+  for (auto& [stmt, bytes] : flight) out.flight_bytes = std::max(out.flight_bytes, bytes);
+  out.flight_bytes = std::min(out.flight_bytes, machine.registers_per_unit.value / resident +
+                                                    machine.shared_per_unit.value / resident);
   for (const Item& it : items) {
     double distinct = std::min(it.size, it.traffic);
     double bytes;
-    if (it.temp && it.size <= cache / 2) {
+    if (it.temp && it.size <= cache) {
       bytes = 0;
-    } else if (it.size <= cache / 2) {
+    } else if (it.size <= cache) {
       bytes = distinct;
-    } else if (wave_bytes <= 0.7 * cache) {
+    } else if (wave_bytes <= cache) {
       bytes = std::min(it.traffic, it.per_block * out.blocks) / it.share;
     } else {
       bytes = it.traffic / it.share;
     }
-    if (!(it.temp && it.size <= cache / 2)) bytes = std::max(bytes, distinct);
+    if (!(it.temp && it.size <= cache)) bytes = std::max(bytes, distinct);
     out.bytes[outer] += bytes;
   }
 }
 
 void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const Machine& machine,
                  TileCounter& counter, ResourceProfile& out) {
-  const double line = 64;
+  const double line = 64;  // bytes of a cache line: x86-64, most of AArch64
+  const double room = machine.figure("cache_room");
   // What tiles and scalars move between the registers and the cache that holds the block's values.
   LiveTiles live = live_tiles(m, kernel, 1);
   double held = live.register_bytes + live.shared_bytes;
@@ -124,7 +159,7 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
   for (const char* name : {"l1", "l2", "l3", "dram"})
     if (const MemoryLevel* l = machine.level(name)) {
       home = name;
-      if (held <= 0.75 * l->capacity.value) break;
+      if (held <= room * l->capacity.value) break;
     }
   for (int i : m.kernels[kernel].stmts) {
     const StmtModel& s = m.stmts[i];
@@ -142,13 +177,13 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
     }
     out.bytes["l1"] += moved;
     // What of the working set does not fit the first level is served by the level that holds it.
-    double l1 = machine.level("l1") ? 0.75 * machine.level("l1")->capacity.value : 0;
+    double l1 = machine.level("l1") ? room * machine.level("l1")->capacity.value : 0;
     if (home != "l1") out.bytes[home] += moved * std::max(0.0, 1 - l1 / std::max(held, 1.0));
     // Fetches from each farther level: by the footprint of the loops that fit the nearer one.
     for (size_t level = 0; level + 1 < machine.levels.size(); ++level) {
       const MemoryLevel& nearer = machine.levels[level + 1];
       if (nearer.name == "register") break;
-      double room = 0.75 * nearer.capacity.value;
+      const double fits = room * nearer.capacity.value;
       size_t depth = 0;
       std::vector<double> each;
       for (;; ++depth) {
@@ -163,7 +198,7 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
                                 : 0);
           sum += each.back();
         }
-        if (sum <= room || depth >= s.loops.size()) break;
+        if (sum <= fits || depth >= s.loops.size()) break;
       }
       for (size_t a = 0; a < each.size(); ++a) {
         if (each[a] == 0) continue;
@@ -175,7 +210,7 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
         // leaves it.
         if (s.accesses[a].write) bytes *= 2;
         if (t.kind == poly::TensorKind::Temp && !nearer.per_unit &&
-            size <= 0.5 * nearer.capacity.value)
+            size <= kCacheForTemps * nearer.capacity.value)
           continue;
         out.bytes[machine.levels[level].name] += bytes;
       }

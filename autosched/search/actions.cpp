@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// A reduced dim up to this extent, and a parallel one up to that, is one tile as a whole.
+// A reduced dim up to this extent, and a parallel one up to that, is one tile as a whole even where
+// the rest of the kernel has loops.
 constexpr int64_t kWholeReduced = 256, kWholeParallel = 512;
 
 std::vector<std::string> axis_names(const ProgramContext& p, const std::vector<int>& axes) {
@@ -125,6 +126,18 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
   }
 }
 
+// Whether a statement of the kernel in hand gets serial tile loops when it stands by itself.
+bool Actions::has_serial_loops(const SearchState& s, const std::string& stmt) const {
+  const StmtModel& m = s.program->facts->stmts.at(stmt);
+  for (size_t k = 0; k < m.lo.size(); ++k) {
+    const int dim = static_cast<int>(k);
+    if (!contains(s.grid, s.program->axes.axis(stmt, dim)) &&
+        m.extent(dim) > (m.reduced[k] ? kWholeReduced : kWholeParallel))
+      return true;
+  }
+  return false;
+}
+
 void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out) const {
   const ProgramContext& p = *s.program;
   const std::string& head = s.kernel[s.next];
@@ -158,6 +171,22 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
       c.bound = bound(after);
       out.push_back(c);
     }
+  // Rows that fit the registers are read once: no loops at all. Worth a candidate where there would
+  // be some.
+  bool loops = false;
+  for (size_t i = s.next; i < s.kernel.size(); ++i) loops |= has_serial_loops(s, s.kernel[i]);
+  if (loops && fits_whole(s)) {
+    Candidate c;
+    c.kind = Candidate::Kind::Loop;
+    c.whole = true;
+    c.first = static_cast<int>(s.next);
+    c.last = static_cast<int>(s.kernel.size()) - 1;
+    std::vector<std::string> rest(s.kernel.begin() + static_cast<std::ptrdiff_t>(s.next),
+                                  s.kernel.end());
+    c.decision = tensors(p, rest) + " each as one tile";
+    c.bound = bound(s);
+    out.push_back(c);
+  }
   Candidate alone;
   alone.kind = Candidate::Kind::Loop;
   alone.first = alone.last = static_cast<int>(s.next);
@@ -278,7 +307,7 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
       int64_t extent = m.extent(dim);
       if (axis == c.axis)
         size[k] = default_tile(p.axes.extents[axis]);
-      else if (extent > (m.reduced[dim] ? kWholeReduced : kWholeParallel))
+      else if (!c.whole && extent > (m.reduced[dim] ? kWholeReduced : kWholeParallel))
         size[k] = default_tile(extent);
       else if (!m.independent[dim] && extent > 1)
         size[k] = default_tile(extent) < extent
@@ -315,7 +344,7 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
     }
     if (any && !step.apply("tile", {{"node", id}, {"sizes", size}})) return step.failed();
   }
-  if (c.last > c.first) {
+  if (c.last > c.first && !c.whole) {
     const poly::Node* seq = kernel_sequence(step.schedule, s.kernel[c.first]);
     if (!seq) return step.failed();
     int first = -1, last = -1;

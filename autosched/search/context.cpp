@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autosched/cost/evaluate.h"
 #include "autosched/search/state.h"
 #include "polyhedral/footprint.h"
 
@@ -58,7 +59,8 @@ SearchState start_state(ProgramContextPtr p) {
 // kernel, and products and exponentials at the machine's peak.
 double Actions::kernel_bound(const ProgramContext& p, int first, int last) const {
   const std::vector<poly::Statement>& st = p.program->statements;
-  double cache = machine_.levels.size() > 1 ? machine_.levels[1].capacity.value / 2 : 0;
+  double cache =
+      machine_.levels.size() > 1 ? kCacheForTemps * machine_.levels[1].capacity.value : 0;
   std::map<std::string, double> in, out;
   double matrix = 0, special = 0;
   bool runs = false;  // a kernel without instances is not launched
@@ -132,7 +134,7 @@ double Actions::grid_bound(const ProgramContext& p, int first, int last,
   }
   double sum = 0;
   for (auto& [tensor, n] : bytes) sum += n;
-  return sum / l2->bandwidth.value;
+  return sum / l2->best_bandwidth();
 }
 
 // Whether one block's part of a temporary of the kernel in hand fits the scratch, at the smallest
@@ -149,6 +151,25 @@ bool Actions::fits_scratch(const SearchState& s, const std::string& tensor) cons
       blocks *= tiled ? std::max(1.0, std::ceil(extent / 8)) : std::max(1.0, extent);
     }
     return p.written[i] / blocks <= machine_.shared_per_unit.value;
+  }
+  return true;
+}
+
+// Whether what is left of the kernel in hand can be one tile a statement: with one row of each
+// tiled grid axis, its values fit the registers of a unit (CPU: the cache that a block has to
+// itself).
+bool Actions::fits_whole(const SearchState& s) const {
+  const double room =
+      machine_.kind == "gpu" ? machine_.registers_per_unit.value : machine_.shared_per_unit.value;
+  for (size_t i = s.next; i < s.kernel.size(); ++i) {
+    const StmtModel& m = s.program->facts->stmts.at(s.kernel[i]);
+    double lanes = 1;
+    for (size_t k = 0; k < m.lo.size(); ++k) {
+      const int axis = s.program->axes.axis(s.kernel[i], static_cast<int>(k));
+      if (std::find(s.grid.begin(), s.grid.end(), axis) == s.grid.end())
+        lanes *= static_cast<double>(std::max<int64_t>(1, m.extent(static_cast<int>(k))));
+    }
+    if (4 * lanes > room) return false;
   }
   return true;
 }
@@ -170,7 +191,7 @@ double Actions::crossing_bound(const SearchState& s, size_t boundary) const {
     if (read_later && !fits_scratch(s, st[i].write.tensor)) bytes += 2 * p.written[i];
   }
   const MemoryLevel* l2 = machine_.level("l2");
-  return l2 ? bytes / l2->bandwidth.value : 0;
+  return l2 ? bytes / l2->best_bandwidth() : 0;
 }
 
 double Actions::bound(const SearchState& s) const {

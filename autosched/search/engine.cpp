@@ -210,9 +210,10 @@ void Engine::evaluate(int node, const SearchState& state) {
   try {
     std::vector<std::vector<KernelChoice>> choices;
     std::vector<const KernelChoice*> best;
+    const size_t limit = options_.strategy == Strategy::Exhaustive ? SIZE_MAX : kChoices;
     for (size_t k = 0; k < model->kernels.size(); ++k)
       choices.push_back(kernel_choices(*model, static_cast<int>(k), state.program->axes, *ops,
-                                       evaluator, rng_, kChoices));
+                                       evaluator, rng_, limit, options_.knobs));
     for (const std::vector<KernelChoice>& list : choices)
       best.push_back(&*std::min_element(
           list.begin(), list.end(), [](const KernelChoice& a, const KernelChoice& b) {
@@ -221,8 +222,8 @@ void Engine::evaluate(int node, const SearchState& state) {
     // The best of each kernel together; then every other choice of one kernel beside the best of
     // the others.
     record_plan(node, best, *ops, evaluator);
-    // Only for what leads so far: it takes another lowering.
-    if (!best_.empty() && best_.begin()->second == node) {
+    // Only for what may be handed out: it takes another lowering.
+    if (options_.strategy == Strategy::Exhaustive || among_best(node)) {
       std::vector<KernelChoice> copies;
       for (const KernelChoice* c : best) copies.push_back(*c);
       try_lazy(node, state, std::move(copies), evaluator);

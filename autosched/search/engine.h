@@ -89,6 +89,7 @@ class Engine {
                 Evaluator& evaluator);
   Evaluator& evaluator_for(const SearchState& state);
   double threshold() const;  // bounds at or above it are cut
+  bool among_best(int structure) const;  // has a plan, one of the best that are asked for so far
   bool settle(int structure);
   void forget(int structure);
   void finish(std::shared_ptr<const ProgramFacts> facts);

@@ -28,11 +28,15 @@ StructureModel only_kernel(const StructureModel& m, int kernel) {
 
 // A structure that was judged with one tile for the whole axis says nothing about several, and one
 // that was judged with several (where a rolling update had something to carry) nothing about one.
-std::vector<int64_t> tile_values(int64_t extent, int64_t structural) {
+std::vector<int64_t> tile_values(int64_t extent, int64_t structural,
+                                 const std::vector<int64_t>& allowed) {
   std::set<int64_t> out;
   int64_t whole = 1;
   while (whole < extent) whole *= 2;
   if (structural >= extent) return {std::max(whole, structural)};
+  for (int64_t t : allowed)
+    if (t >= 1 && t < extent) out.insert(t);
+  if (!out.empty()) return {out.begin(), out.end()};
   out.insert(structural);
   for (int64_t t = 8; t < extent && t <= kLargestTile; t *= 2) out.insert(t);
   return {out.begin(), out.end()};
@@ -42,7 +46,8 @@ std::vector<int64_t> tile_values(int64_t extent, int64_t structural) {
 
 std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel,
                                          const ProgramAxes& axes, const StructureOps& ops,
-                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit) {
+                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit,
+                                         const KnobDomains& domains) {
   StructureModel m = only_kernel(whole, kernel);
   const std::string prefix = knob_prefix(whole, kernel);
   StructureOps mine;
@@ -71,9 +76,10 @@ std::vector<KernelChoice> kernel_choices(const StructureModel& whole, int kernel
   std::vector<Knob> knobs;
   for (auto& [axis, where] : loops)
     knobs.push_back({prefix + "tile." + axes.names[axis], axis,
-                     tile_values(axes.extents[axis], structural[axis])});
+                     tile_values(axes.extents[axis], structural[axis], domains.tiles)});
   if (evaluator.machine().kind == "gpu" && serial)
-    knobs.push_back({prefix + "stages", -1, {1, 2, 3}});
+    knobs.push_back({prefix + "stages", -1,
+                     domains.stages.empty() ? std::vector<int64_t>{1, 2, 3} : domains.stages});
 
   std::vector<KernelChoice> out;
   std::set<std::vector<size_t>> seen;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "autosched/cost/evaluate.h"
+#include "autosched/search.h"
 
 namespace nautilus::sched {
 
@@ -16,9 +17,10 @@ struct KernelChoice {
 };
 // Powers of two from 8 (or less for short axes) to 256, for every tiled axis of the kernel, and
 // stages. All combinations, or `limit` of them: random ones and a descent along single knobs from
-// the best.
+// the best. `domains` restricts the values.
 std::vector<KernelChoice> kernel_choices(const StructureModel& m, int kernel,
                                          const ProgramAxes& axes, const StructureOps& ops,
-                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit);
+                                         Evaluator& evaluator, std::mt19937_64& rng, size_t limit,
+                                         const KnobDomains& domains = {});
 
 }  // namespace nautilus::sched

@@ -20,7 +20,8 @@ std::string tensors(const ProgramContext& p, const std::vector<std::string>& stm
   return out.size() > 4 ? out.front() + " .. " + out.back() : list(out);
 }
 
-// Point-wise temporaries with several readers may be computed again by each of them.
+// Point-wise temporaries may be computed again where they are read: by each of several readers, or
+// by one that runs over a parallel axis that they lack and would lose it in one kernel with them.
 void Actions::recompute_candidates(const SearchState& s, std::vector<Candidate>& out) const {
   const ProgramContext& p = *s.program;
   const std::vector<poly::Statement>& st = p.program->statements;
@@ -32,7 +33,14 @@ void Actions::recompute_candidates(const SearchState& s, std::vector<Candidate>&
       for (const poly::Access& a : r.reads)
         if (a.tensor == t->name && (readers.empty() || readers.back() != r.name))
           readers.push_back(r.name);
-    if (readers.size() < 2) continue;
+    bool wider = false;
+    for (const std::string& r : readers) {
+      const StmtModel& m = p.facts->stmts.at(r);
+      for (size_t k = 0; k < m.lo.size(); ++k)
+        wider |= !m.reduced[k] && m.extent(static_cast<int>(k)) > 1 &&
+                 p.axes.dim(st[i].name, p.axes.axis(r, static_cast<int>(k))) < 0;
+    }
+    if (readers.empty() || (readers.size() < 2 && !wider)) continue;
     Candidate c;
     c.kind = Candidate::Kind::Recompute;
     c.first = i;

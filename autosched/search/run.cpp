@@ -27,16 +27,20 @@ std::vector<int> pareto_front(std::vector<std::tuple<double, double, double, int
 
 }  // namespace
 
+bool Engine::among_best(int structure) const {
+  int left = std::max(1, options_.top);
+  for (auto it = best_.begin(); it != best_.end() && left > 0; ++it, --left)
+    if (it->second == structure) return true;
+  return false;
+}
+
 // A structure is verified once for all its tile sizes; what may be handed out is verified again at
 // the sizes it has, as soon as it is among the best. The program's own order needs no proof. False:
 // there was no time for it.
 bool Engine::settle(int structure) {
-  const auto found = best_of_structure_.find(structure);
-  if (found == best_of_structure_.end() || structure == written_) return true;
-  const std::pair<double, int> key{found->second.seconds, structure};
-  const auto rank = std::distance(best_.begin(), best_.find(key));
-  const int node = found->second.node;
-  if (rank >= std::max(1, options_.top) || settled_.contains(node)) return true;
+  if (!among_best(structure) || structure == written_) return true;
+  const int node = best_of_structure_.at(structure).node;
+  if (settled_.contains(node)) return true;
   const Expected<Plan> plan = plan_of(program_, result_, node);
   const poly::Verification v =
       plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};

@@ -51,6 +51,7 @@ struct Candidate {
   std::vector<int> grid, tiled;  // Kernel
   int axis = -1;                 // Loop: shared serial tile loop; -1: the statement by itself
   bool rolling = false;          // Loop: repair what a plain fusion breaks
+  bool whole = false;            // Loop: no serial loops, each statement is one tile
   int64_t parts = 0;             // Split: of the reduced axis
   bool far = false;              // Finish: what is no register tile goes to memory, not to scratch
   std::string decision;          // in words
@@ -110,6 +111,8 @@ class Actions {
                     const std::vector<int>& tiled) const;
   double crossing_bound(const SearchState& s, size_t boundary) const;
   bool fits_scratch(const SearchState& s, const std::string& tensor) const;
+  bool fits_whole(const SearchState& s) const;
+  bool has_serial_loops(const SearchState& s, const std::string& stmt) const;
   const SearchOptions& options_;
   const Machine& machine_;
   mutable std::map<const poly::Program*, TileCounter> counters_;

@@ -44,7 +44,11 @@ tile::OpCosts op_costs(const sched::Machine& m) {
   const auto f16 = m.matrix.find("f16");
   if (f16 != m.matrix.end() && f16->second.value > 0 && m.fma.value > 0)
     c.matrix = std::min(1.0, m.fma.value / f16->second.value);
-  c.divide = 2 * c.special;
+  else
+    c.split_dot = 1;  // without a matrix unit there is nothing to split
+  c.divide = m.slots("divide");
+  c.convert = m.slots("convert");
+  c.compare = m.slots("compare");
   return c;
 }
 

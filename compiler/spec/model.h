@@ -1,5 +1,6 @@
 // Models in the shape of the ecosystem's config.json: read, and expanded to the corpus kernels they
-// run with sizes. (corpus-and-batch.md)
+// run with sizes. Which key means what and which layer is which kernel is data: corpus/layers.json.
+// (corpus-and-batch.md)
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/spec/layers.h"
 #include "polyhedral/program.h"
 
 namespace nautilus::spec {
@@ -14,17 +16,9 @@ namespace nautilus::spec {
 // What a configuration says, under one name a fact whatever the family calls it. Sizes in elements.
 struct ModelConfig {
   std::string name, family;  // family: "llama", "vit", ...
-  int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_size = 0, feed_forward = 0;
-  int64_t vocabulary = 0;  // 0: none stated
-  bool causal = true;
-  bool rms_norm = true;  // else layer normalization
-  bool gated = true;     // feed-forward with a gate (SwiGLU), else two products with an activation
-  bool qkv_bias = false, norm_qk = false;
-  double rotary = 1;   // part of the head size that is rotated; 0: no rotary embedding
-  int64_t window = 0;  // sliding window; 0: none
-  bool softcap = false;
-  int64_t image = 0, patch = 0, channels = 3;  // vision: side lengths in pixels
+  Facts facts;
   std::vector<std::string> notes;  // unknown keys, features that the expansion leaves out
+  int64_t count(const std::string& fact) const;  // 0 if there is none of that name
 };
 // Refuses what is not an object, a missing or senseless fact (with the key), and features that
 // change the kernels beyond what the corpus has (named). Keys that begin with _ are comments.
@@ -33,7 +27,7 @@ Expected<ModelConfig> read_model(const nlohmann::json& config, const std::string
 Expected<ModelConfig> load_model(const std::string& name_or_path);
 
 struct ModelOptions {
-  std::string phase;  // "prefill" | "decode" | "" both
+  std::string phase;  // one of the map's ("prefill", "decode"), or "" for all
   int64_t batch = 1, sequence = 4096, tensor_parallel = 1;
 };
 struct ModelKernel {
@@ -51,7 +45,7 @@ Expected<ModelKernels> expand_model(const ModelConfig& m, const ModelOptions& o)
 Expected<ModelKernels> expand_model(const std::string& name_or_path, const ModelOptions& o);
 
 // Sizes for one program: those of the kernel of that name in the expansion, else by the corpus'
-// size names (B batch, H or Hk and G heads, N queries, M keys, D head size), which is noted.
+// size names (the map's sizes_by_name), which is noted.
 Expected<poly::Sizes> sizes_for(const std::string& name_or_path, const poly::Program& p,
                                 const ModelOptions& o, std::vector<std::string>& notes);
 

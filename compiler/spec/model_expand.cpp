@@ -1,151 +1,161 @@
-// A model's forward pass as corpus kernels with sizes. One device of `tensor_parallel`: heads and
-// feed-forward columns are divided, activations are whole (Shoeybi et al., Megatron-LM, 2019,
-// section 3).
+// A model's forward pass as corpus kernels with sizes, by the map of the corpus.
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/spec/model.h"
 
 namespace nautilus::spec {
 
+using nlohmann::json;
+
 namespace {
 
-struct PerDevice {
-  int64_t heads, kv_heads, group, feed_forward, vocabulary;
-};
+// The facts of one device, and what the map derives from them.
+Expected<Facts> device_facts(const json& expansion, const ModelConfig& m, const ModelOptions& o,
+                             std::vector<std::string>& notes) {
+  Facts f = m.facts;
+  f.numbers["batch"] = static_cast<double>(o.batch);
+  f.numbers["sequence"] = static_cast<double>(o.sequence);
+  f.numbers["tensor_parallel"] = static_cast<double>(o.tensor_parallel);
+  if (auto bad = failed_check(expansion.at("checks"), f, "expand " + m.name)) return *bad;
+  if (auto bad = add_values(expansion.at("values"), f)) return *bad;
+  auto more = notes_of(expansion.at("notes"), f);
+  if (!more) return more.error();
+  notes.insert(notes.end(), more->begin(), more->end());
+  return f;
+}
 
-int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// A size or a number of launches: whole and not negative.
+Expected<int64_t> whole(const std::string& expression, const Facts& f) {
+  const Expected<double> v = fact_value(expression, f);
+  if (!v) return v.error();
+  if (!(*v >= 0 && *v < 9e15) || *v != std::floor(*v))
+    return damaged_layers("\"" + expression + "\" is " + std::to_string(*v) +
+                          ", not a whole number");
+  return static_cast<int64_t>(*v);
+}
 
-// Heads of one device; fewer key/value heads than devices are repeated.
-Expected<PerDevice> divide(const ModelConfig& m, int64_t tp, std::vector<std::string>& notes) {
-  Refusal r{"expand " + m.name, "tensor-parallel degree " + std::to_string(tp), "", ""};
-  if (m.heads % tp != 0) {
-    r.why = std::to_string(m.heads) + " heads cannot be divided evenly";
-    r.suggest = "a divisor of " + std::to_string(m.heads);
-    return r;
+Expected<poly::Sizes> sizes_of(const json& sizes, const Facts& f) {
+  poly::Sizes out;
+  for (const auto& [name, expression] : sizes.items()) {
+    const auto v = whole(expression.get<std::string>(), f);
+    if (!v) return v.error();
+    out[name] = *v;
   }
-  PerDevice d{m.heads / tp, m.kv_heads / tp, 0, up(m.feed_forward, tp),
-              m.vocabulary ? up(m.vocabulary, tp) : 0};
-  if (m.kv_heads % tp != 0) {
-    if (tp % m.kv_heads != 0) {
-      r.why = std::to_string(m.kv_heads) +
-              " key/value heads can neither be divided evenly nor repeated";
-      r.suggest = "a divisor or multiple of " + std::to_string(m.kv_heads);
-      return r;
+  return out;
+}
+
+// Adds the kernel of one entry of the map's layers, if its condition holds. Whether it did.
+Expected<bool> add_layer(const json& layer, const std::string& phase, const Facts& f,
+                         ModelKernels& out) {
+  if (layer.contains("first_of")) {
+    for (const json& form : layer["first_of"]) {
+      const auto taken = add_layer(form, phase, f, out);
+      if (!taken || *taken) return taken;
     }
-    d.kv_heads = 1;
-    notes.push_back("each key/value head is kept on " + std::to_string(tp / m.kv_heads) +
-                    " devices");
+    return false;
   }
-  d.group = d.heads / d.kv_heads;
-  if (m.feed_forward % tp != 0) notes.push_back("the feed-forward size is rounded up to divide");
-  return d;
+  const auto when = fact_value(layer.value("when", "1"), f);
+  if (!when) return when.error();
+  if (*when == 0) return false;
+  const auto sizes = sizes_of(layer.at("sizes"), f);
+  if (!sizes) return sizes.error();
+  const auto count = whole(layer.value("count", "1"), f);
+  if (!count) return count.error();
+  out.kernels.push_back({layer.at("kernel").get<std::string>(), phase,
+                         layer.at("role").get<std::string>(), *sizes, *count});
+  return true;
+}
+
+const json* phase_named(const json& phases, const std::string& name) {
+  for (const json& p : phases)
+    if (p.at("name") == name) return &p;
+  return nullptr;
+}
+
+// The facts of a phase; nothing if the model does not have it.
+Expected<std::optional<Facts>> phase_facts(const json& phase, Facts f) {
+  const auto when = fact_value(phase.value("when", "1"), f);
+  if (!when) return when.error();
+  if (*when == 0) return std::optional<Facts>{};
+  if (auto bad = add_values(phase.at("values"), f)) return *bad;
+  return std::optional<Facts>(std::move(f));
+}
+
+std::optional<Refusal> impossible(const ModelConfig& m, const ModelOptions& o) {
+  for (const auto& [what, v, least] :
+       {std::tuple<const char*, int64_t, int64_t>{"batch", o.batch, 1},
+        {"sequence length", o.sequence, 0},
+        {"tensor-parallel degree", o.tensor_parallel, 1}})
+    if (v < least || v > (int64_t{1} << 31))
+      return Refusal{"expand " + m.name, what, std::to_string(v) + " is not possible", ""};
+  return std::nullopt;
+}
+
+Expected<ModelKernels> expand_by_map(const json& map, const ModelConfig& m, const ModelOptions& o) {
+  const json& expansion = map.at("expansion");
+  const json& phases = expansion.at("phases");
+  Refusal bad{"expand " + m.name, "phase " + o.phase, "there is no such phase", ""};
+  for (const json& p : phases)
+    bad.suggest += (bad.suggest.empty() ? "" : " or ") + p.at("name").get<std::string>();
+  if (!o.phase.empty() && !phase_named(phases, o.phase)) return bad;
+  ModelKernels out;
+  out.name = m.name;
+  out.notes = m.notes;
+  const auto device = device_facts(expansion, m, o, out.notes);
+  if (!device) return device.error();
+  for (const json& phase : phases) {
+    const std::string name = phase.at("name").get<std::string>();
+    if (!o.phase.empty() && name != o.phase) continue;
+    const auto f = phase_facts(phase, *device);
+    if (!f) return f.error();
+    if (!*f) {
+      if (o.phase.empty()) continue;
+      bad.why = phase.value("why_not", "this model does not have it");
+      bad.suggest = phase.value("suggest", "");
+      return bad;
+    }
+    for (const json& layer : map.at("layers"))
+      if (const auto added = add_layer(layer, name, **f, out); !added) return added.error();
+  }
+  return out;
+}
+
+// For a kernel that no layer is: by the names of its sizes.
+Expected<poly::Sizes> sizes_by_name(const json& map, const ModelConfig& m, const ModelOptions& o,
+                                    const std::vector<std::string>& declared) {
+  const json& by_name = map.at("sizes_by_name");
+  auto has = [&](const std::string& n) {
+    return std::find(declared.begin(), declared.end(), n) != declared.end();
+  };
+  bool fits = false;
+  for (const json& n : by_name.at("any_of")) fits |= has(n.get<std::string>());
+  if (!fits) return poly::Sizes{};
+  const json& phases = map.at("expansion").at("phases");
+  const json* phase = phase_named(phases, o.phase);
+  if (!phase) phase = &phases.at(0);
+  std::vector<std::string> ignored;
+  auto device = device_facts(map.at("expansion"), m, o, ignored);
+  if (!device) return device.error();
+  Facts f = *device;
+  if (auto bad = add_values(phase->at("values"), f)) return *bad;
+  json wanted = json::object();
+  for (const auto& [n, expression] : by_name.at("values").items())
+    if (has(n)) wanted[n] = expression;
+  return sizes_of(wanted, f);
 }
 
 }  // namespace
 
 Expected<ModelKernels> expand_model(const ModelConfig& m, const ModelOptions& o) {
-  Refusal bad{"expand " + m.name, "", "", ""};
-  for (const auto& [what, v] : {std::pair<const char*, int64_t>{"batch", o.batch},
-                                {"sequence length", o.sequence},
-                                {"tensor-parallel degree", o.tensor_parallel}})
-    if (v < (std::string(what) == "sequence length" ? 0 : 1) || v > (int64_t{1} << 31)) {
-      bad.where = what;
-      bad.why = std::to_string(v) + " is not possible";
-      return bad;
-    }
-  if (!o.phase.empty() && o.phase != "prefill" && o.phase != "decode") {
-    bad.where = "phase " + o.phase;
-    bad.why = "there is no such phase";
-    bad.suggest = "prefill or decode";
-    return bad;
+  if (auto bad = impossible(m, o)) return *bad;
+  const Expected<json> map = load_layers();
+  if (!map) return map.error();
+  try {
+    return expand_by_map(*map, m, o);
+  } catch (const json::exception& e) {
+    return damaged_layers(e.what());
   }
-  ModelKernels out;
-  out.name = m.name;
-  out.notes = m.notes;
-  auto d = divide(m, o.tensor_parallel, out.notes);
-  if (!d) return d.error();
-  const bool vision = m.image > 0;
-  const int64_t patches = vision ? (m.image / m.patch) * (m.image / m.patch) : 0;
-  const int64_t tokens = vision ? patches + 1 : o.sequence;
-  if (vision)
-    out.notes.push_back("the sequence length follows from the image: " + std::to_string(tokens) +
-                        " tokens");
-  if (!m.causal && o.phase == "decode") {
-    bad.where = "phase decode";
-    bad.why = "this model does not decode";
-    bad.suggest = "prefill";
-    return bad;
-  }
-  if (m.window && m.kv_heads != m.heads)
-    out.notes.push_back(
-        "the window's kernel has no grouped heads: keys are counted once a query head");
-  if (m.softcap)
-    out.notes.push_back(m.window ? "the soft cap of the scores is left out"
-                                 : "scores are capped at 50, without grouped heads");
-  if (m.qkv_bias && !m.causal && m.family != "vit")
-    out.notes.push_back("segment and position embeddings are left out");
-
-  std::vector<std::string> phases;
-  if (o.phase != "decode") phases.push_back("prefill");
-  if (m.causal && o.phase != "prefill") phases.push_back("decode");
-  for (const std::string& phase : phases) {
-    const bool decode = phase == "decode";
-    const int64_t B = o.batch, N = decode ? 1 : tokens, rows = B * N, L = m.layers, D = m.head_size;
-    auto add = [&](const std::string& role, const std::string& kernel, poly::Sizes sizes,
-                   int64_t count) {
-      out.kernels.push_back(ModelKernel{kernel, phase, role, std::move(sizes), count});
-    };
-    auto product = [&](const std::string& role, int64_t n, int64_t m_, int64_t k, bool bias,
-                       int64_t count) {
-      add(role, bias ? "matmul_bias" : "matmul", {{"N", n}, {"M", m_}, {"K", k}}, count);
-    };
-    if (vision)
-      product("patch embedding", B * patches, m.hidden, m.channels * m.patch * m.patch, true, 1);
-    add("normalization", m.rms_norm ? "rmsnorm" : "layernorm", {{"N", rows}, {"D", m.hidden}},
-        2 * L + 1);
-    product("q, k, v projection", rows, (d->heads + 2 * d->kv_heads) * D, m.hidden, m.qkv_bias, L);
-    if (m.norm_qk) {
-      add("q normalization", "rmsnorm", {{"N", rows * d->heads}, {"D", D}}, L);
-      add("k normalization", "rmsnorm", {{"N", rows * d->kv_heads}, {"D", D}}, L);
-    }
-    if (const auto half = static_cast<int64_t>(static_cast<double>(D) * m.rotary) / 2; half > 0)
-      add("rotary embedding", "rope",
-          {{"B", B}, {"H", d->heads + d->kv_heads}, {"N", N}, {"D2", half}}, L);
-    if (decode)
-      add("attention", "attention_decode",
-          {{"B", B},
-           {"Hk", d->kv_heads},
-           {"G", d->group},
-           {"M", m.window ? std::min(m.window, tokens) : tokens},
-           {"D", D}},
-          L);
-    else if (!m.causal)
-      add("attention", "attention_global",
-          {{"B", B}, {"H", d->heads}, {"N", N}, {"M", N}, {"D", D}}, L);
-    else if (m.window && m.window < tokens)
-      add("attention", "attention_window",
-          {{"B", B}, {"H", d->heads}, {"N", N}, {"M", N}, {"D", D}, {"W", m.window}}, L);
-    else if (m.softcap)
-      add("attention", "attention_softcap",
-          {{"B", B}, {"H", d->heads}, {"N", N}, {"M", N}, {"D", D}}, L);
-    else if (m.kv_heads == m.heads)
-      add("attention", "attention_causal",
-          {{"B", B}, {"H", d->heads}, {"N", N}, {"M", N}, {"D", D}}, L);
-    else
-      add("attention", "attention_causal_gqa",
-          {{"B", B}, {"Hk", d->kv_heads}, {"G", d->group}, {"N", N}, {"M", N}, {"D", D}}, L);
-    product("output projection", rows, m.hidden, d->heads * D, !m.causal, L);
-    if (m.gated) {
-      add("feed-forward", "gated_mlp", {{"N", rows}, {"D", m.hidden}, {"F", d->feed_forward}}, L);
-    } else {
-      add("feed-forward, first product", "matmul_bias_gelu",
-          {{"N", rows}, {"M", d->feed_forward}, {"K", m.hidden}}, L);
-      product("feed-forward, second product", rows, m.hidden, d->feed_forward, true, L);
-    }
-    if (m.causal && d->vocabulary)
-      product("logits of the last position", B, d->vocabulary, m.hidden, false, 1);
-  }
-  return out;
 }
 
 Expected<ModelKernels> expand_model(const std::string& name_or_path, const ModelOptions& o) {
@@ -171,23 +181,16 @@ Expected<poly::Sizes> sizes_for(const std::string& name_or_path, const poly::Pro
     notes.push_back("sizes of " + k.role + " in " + k.phase + " of " + m->name);
     return k.sizes;
   }
-  // Not a kernel of the expansion: by the names that the attention kernels of the corpus use.
-  std::vector<std::string> scratch;
-  auto d = divide(*m, o.tensor_parallel, scratch);
-  if (!d) return d.error();
-  const int64_t tokens = m->image ? (m->image / m->patch) * (m->image / m->patch) + 1 : o.sequence;
-  const poly::Sizes by_name = {{"B", o.batch},
-                               {"H", d->heads},
-                               {"Hk", d->kv_heads},
-                               {"G", d->group},
-                               {"N", o.phase == "decode" ? 1 : tokens},
-                               {"M", tokens},
-                               {"D", m->head_size}};
-  poly::Sizes sizes;
-  if (declared("H") || declared("Hk"))
-    for (const auto& [n, v] : by_name)
-      if (declared(n)) sizes[n] = v;
-  if (sizes.empty()) {
+  const Expected<json> map = load_layers();
+  if (!map) return map.error();
+  Expected<poly::Sizes> sizes = poly::Sizes{};
+  try {
+    sizes = sizes_by_name(*map, *m, o, p.params);
+  } catch (const json::exception& e) {
+    return damaged_layers(e.what());
+  }
+  if (!sizes) return sizes.error();
+  if (sizes->empty()) {
     Refusal r{"take sizes of " + p.name + " from " + m->name, "",
               "the model has no kernel of that name", ""};
     std::vector<std::string> names;
@@ -197,9 +200,9 @@ Expected<poly::Sizes> sizes_for(const std::string& name_or_path, const poly::Pro
     return r;
   }
   std::string list;
-  for (const auto& [n, v] : sizes) list += (list.empty() ? "" : " ") + n + "=" + std::to_string(v);
+  for (const auto& [n, v] : *sizes) list += (list.empty() ? "" : " ") + n + "=" + std::to_string(v);
   notes.push_back(m->name + " has no kernel " + p.name + "; sizes by name: " + list);
-  return sizes;
+  return *sizes;
 }
 
 }  // namespace nautilus::spec

@@ -42,6 +42,7 @@ std::vector<UnitOps> op_units(nautilus::Op op) {
 // One narrow operand is enough: the f32 one is split into two halves of the narrow type (the cost
 // model counts the product twice), which keeps f32's accuracy.
 bool is_matrix_dot(Type a, Type b) { return type_bytes(a) <= 2 || type_bytes(b) <= 2; }
+bool is_split_dot(Type a, Type b) { return is_matrix_dot(a, b) && type_bytes(a) != type_bytes(b); }
 
 namespace {
 
@@ -148,9 +149,13 @@ class Counter {
         return add(i, arithmetic ? "fma" : "compare", 1, names(i, true));
       }
       case Code::Dot: {
-        const bool matrix =
-            is_matrix_dot(k_.types.at(i.operands[0]).elem, k_.types.at(i.operands[1]).elem);
-        return add(i, matrix ? "matrix" : "fma", matrix ? 2 : 1, names(i, true));
+        const Type a = k_.types.at(i.operands[0]).elem, b = k_.types.at(i.operands[1]).elem;
+        const bool matrix = is_matrix_dot(a, b);
+        return add(i,
+                   is_split_dot(a, b) ? "split"
+                   : matrix           ? "matrix"
+                                      : "fma",
+                   matrix ? 2 : 1, names(i, true));
       }
       case Code::For:
         loops_.push_back(i.iv);

@@ -27,6 +27,7 @@ const std::vector<RuleInfo>& rules();  // the registry: one source file a rule f
 // Cost of one scalar operation by unit, in issue cycles a lane (from the machine description).
 struct OpCosts {
   double fma = 1, special = 4, divide = 8, convert = 1, compare = 1, matrix = 0.05, load = 2;
+  double split_dot = 2;  // passes of the matrix unit for a wide and a narrow operand
 };
 // A branch on data guards what is seldom needed: the share of its executions in which the first
 // side is assumed to run, wherever costs are estimated.
@@ -56,6 +57,8 @@ struct UnitOps {
 std::vector<UnitOps> op_units(nautilus::Op op);
 // A dot is matrix work if both operands are of 16 bits or fewer, else multiply-adds.
 bool is_matrix_dot(Type a, Type b);
+// One operand is wide: it is split into halves of the narrow type.
+bool is_split_dot(Type a, Type b);
 
 // Operations by unit of a module, one entry a (statement, unit, axes, loops, partial, tensor). A
 // product used only by one sum over the same lanes is part of a multiply-add. `partial`: some
@@ -63,8 +66,8 @@ bool is_matrix_dot(Type a, Type b);
 // re-evaluate at other tile sizes without lowering again.
 struct OpCount {
   std::string origin;  // statement
-  std::string
-      unit;  // "matrix" | "fma" | "special" | "divide" | "convert" | "compare" | "load" | "store"
+  std::string unit;  // "matrix" | "split" (a wide operand: two passes of the matrix unit) | "fma" |
+                     // "special" | "divide" | "convert" | "compare" | "load" | "store"
   double per_lane = 0;  // operations a lane; matrix: 2 (FLOP) for one multiply-add; in a branch on
                         // data: times its share of executions
   std::vector<std::string> axes;   // tile axes it spans: names of the kernel's values, which after

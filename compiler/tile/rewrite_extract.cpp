@@ -42,9 +42,11 @@ double scalar_cost(const Graph& g, const ENode& n, const OpCosts& c) {
       const auto op = i.proto->reduce;
       return op == poly::ReduceOp::Max || op == poly::ReduceOp::Min ? c.compare : c.fma;
     }
-    case Kind::Dot:
-      return is_matrix_dot(g.at(n.children[0]).elem, g.at(n.children[1]).elem) ? c.matrix
-                                                                               : 0.95 * c.fma;
+    case Kind::Dot: {
+      const Type a = g.at(n.children[0]).elem, b = g.at(n.children[1]).elem;
+      if (!is_matrix_dot(a, b)) return 0.95 * c.fma;
+      return is_split_dot(a, b) ? c.split_dot * c.matrix : c.matrix;
+    }
     default:
       return 0;
   }

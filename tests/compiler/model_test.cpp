@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -46,12 +47,12 @@ TEST(ModelCorpus, FactsOfTheShippedModels) {
         Facts{"vit-h-14", 32, 1280, 16, 16, 80, 5120}}) {
     auto m = spec::load_model(f.name);
     ASSERT_TRUE(m) << m.error().text();
-    EXPECT_EQ(m->layers, f.layers) << f.name;
-    EXPECT_EQ(m->hidden, f.hidden) << f.name;
-    EXPECT_EQ(m->heads, f.heads) << f.name;
-    EXPECT_EQ(m->kv_heads, f.kv) << f.name;
-    EXPECT_EQ(m->head_size, f.d) << f.name;
-    EXPECT_EQ(m->feed_forward, f.ffn) << f.name;
+    EXPECT_EQ(m->count("layers"), f.layers) << f.name;
+    EXPECT_EQ(m->count("hidden"), f.hidden) << f.name;
+    EXPECT_EQ(m->count("heads"), f.heads) << f.name;
+    EXPECT_EQ(m->count("kv_heads"), f.kv) << f.name;
+    EXPECT_EQ(m->count("head_size"), f.d) << f.name;
+    EXPECT_EQ(m->count("feed_forward"), f.ffn) << f.name;
     EXPECT_FALSE(mentions(m->notes, "unknown keys")) << f.name << ": " << m->notes.front();
   }
 }
@@ -159,7 +160,61 @@ TEST(ModelExpansion, SlidingWindow) {
   j["use_sliding_window"] = false;
   m = spec::read_model(j, "w");
   ASSERT_TRUE(m);
-  EXPECT_EQ(m->window, 0);
+  EXPECT_EQ(m->count("window"), 0);
+}
+
+// Every expression, text and kernel of the map is sound: an entry that names a fact or a kernel
+// that there is not is found here, not when a model first needs it.
+TEST(ModelCorpus, TheMapIsSound) {
+  const auto map = spec::load_layers();
+  ASSERT_TRUE(map) << map.error().text();
+  const auto ctx = poly::make_context();
+  std::function<void(const json&, const spec::Facts&)> check = [&](const json& layer,
+                                                                   const spec::Facts& f) {
+    if (layer.contains("first_of")) {
+      for (const json& form : layer["first_of"]) check(form, f);
+      return;
+    }
+    const std::string kernel = layer.at("kernel");
+    const std::string file = kernel.starts_with("matmul_") ? "matmul_epilogue" : kernel;
+    auto p = spec::load_program(
+        ctx, std::string(NAUTILUS_SOURCE_DIR) + "/corpus/kernels/" + file + ".spec.cpp", kernel);
+    ASSERT_TRUE(p) << kernel << ": " << p.error().text();
+    std::set<std::string> given;
+    for (const auto& [size, expression] : layer.at("sizes").items()) {
+      given.insert(size);
+      EXPECT_TRUE(spec::fact_value(expression, f)) << kernel << " " << size;
+    }
+    EXPECT_EQ(given, std::set<std::string>(p->params.begin(), p->params.end())) << kernel;
+    for (const char* key : {"when", "count"})
+      if (layer.contains(key)) {
+        EXPECT_TRUE(spec::fact_value(layer[key], f)) << kernel << " " << key;
+      }
+  };
+  for (const char* name : {"qwen3-8b", "vit-b-16"}) {
+    auto m = spec::load_model(name);
+    ASSERT_TRUE(m) << m.error().text();
+    spec::Facts f = m->facts;
+    f.numbers["batch"] = f.numbers["tensor_parallel"] = 1;
+    f.numbers["sequence"] = 512;
+    EXPECT_FALSE(spec::add_values((*map)["expansion"]["values"], f));
+    EXPECT_TRUE(spec::notes_of((*map)["expansion"]["notes"], f));
+    for (const json& phase : (*map)["expansion"]["phases"]) {
+      spec::Facts at = f;
+      EXPECT_FALSE(spec::add_values(phase["values"], at));
+      for (const json& layer : (*map)["layers"]) check(layer, at);
+    }
+  }
+}
+
+// A new family, a new key and a new operator are lines of the map.
+TEST(ModelCorpus, ADamagedMapIsRefusedNotObeyed) {
+  spec::Facts f;
+  f.numbers["heads"] = 32;
+  EXPECT_FALSE(spec::fact_value("heads / ", f));
+  EXPECT_FALSE(spec::fact_value("head", f));
+  EXPECT_EQ(*spec::fact_value("select(heads > 16 && heads != 31, floor(heads / 5), 0)", f), 6);
+  EXPECT_EQ(spec::filled("{heads} heads, {other}", f), "32 heads, {other}");
 }
 
 TEST(ModelReading, UnknownKeysAreListedUnsupportedFeaturesNamed) {
@@ -214,7 +269,7 @@ TEST(ModelReading, Files) {
   std::ofstream(path) << llama().dump();
   m = spec::load_model(path);
   ASSERT_TRUE(m) << m.error().text();
-  EXPECT_EQ(m->kv_heads, 8);
+  EXPECT_EQ(m->count("kv_heads"), 8);
   std::remove(path.c_str());
 }
 

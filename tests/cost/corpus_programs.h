@@ -32,19 +32,29 @@ inline poly::ProgramPtr program(const std::string& kernel, const poly::Sizes& si
   return bound(text_of(kernel), sizes);
 }
 
-// The softmax of the corpus with f16 in and out, as its peers were measured.
-inline poly::ProgramPtr softmax_f16(const poly::Sizes& sizes) {
-  std::string text = text_of("softmax");
-  for (auto [from, to] : {std::pair<const char*, const char*>{"X input f32", "X input f16"},
-                          {"Y output f32", "Y output f16"},
-                          {"expr $0\n  reduce max", "expr $0:f16\n  reduce max"},
-                          {"exp($0 - $1)", "exp($0:f16 - $1)"},
-                          {"expr $0 / $1", "expr f16($0 / $1)"}}) {
+inline poly::ProgramPtr edited(const std::string& kernel,
+                               const std::vector<std::pair<std::string, std::string>>& edits,
+                               const poly::Sizes& sizes) {
+  std::string text = text_of(kernel);
+  for (const auto& [from, to] : edits) {
     const size_t at = text.find(from);
-    if (at == std::string::npos) throw std::runtime_error(std::string("no ") + from);
-    text.replace(at, std::string(from).size(), to);
+    if (at == std::string::npos) throw std::runtime_error("no \"" + from + "\" in " + kernel);
+    text.replace(at, from.size(), to);
   }
   return bound(text, sizes);
+}
+
+// The corpus kernel as other implementations of it were measured: softmax with f16 in and out.
+inline poly::ProgramPtr as_measured(const std::string& kernel, const poly::Sizes& sizes) {
+  if (kernel == "softmax")
+    return edited(kernel,
+                  {{"X input f32", "X input f16"},
+                   {"Y output f32", "Y output f16"},
+                   {"expr $0\n  reduce max", "expr $0:f16\n  reduce max"},
+                   {"exp($0 - $1)", "exp($0:f16 - $1)"},
+                   {"expr $0 / $1", "expr f16($0 / $1)"}},
+                  sizes);
+  return program(kernel, sizes);
 }
 
 inline SearchOptions options(const std::string& machine) {

@@ -1,0 +1,23 @@
+// Seconds of one kernel by unit and by level, before they are put together.
+#pragma once
+
+#include "autosched/cost.h"
+
+namespace nautilus::sched {
+
+struct TimeParts {
+  std::map<std::string, double> units, levels;
+  double fixed = 0, latency = 0;
+  double resident = 1;  // blocks that take turns on one unit
+};
+TimeParts time_parts(const ResourceProfile& r, const Machine& m);
+double combined_seconds(const TimeParts& p, const ResourceProfile& r, const Machine& m);
+
+// Operations weighted by how badly they fill the unit.
+double issued(const ResourceProfile& r, const std::string& unit);
+double matrix_rate_of(const ResourceProfile& r, const Machine& m);
+
+// How many blocks a unit holds at once: by registers, scratch and threads.
+double resident_blocks(double register_bytes, double shared_bytes, const Machine& m);
+
+}  // namespace nautilus::sched
