@@ -6,6 +6,7 @@
 //   kernel NAME add DST COUNT VALUE          float dst[i] += value
 //   kernel NAME write DST INDEX              float dst[index] = 1
 //   kernel NAME map PARAMETER                nothing; logs the tensor map's numbers
+//   kernel NAME map+add PARAMETER DST COUNT VALUE    both
 //   kernel NAME fault ERROR                  the next synchronization fails with that error
 //   kernel NAME crash | hang
 //
@@ -75,9 +76,11 @@ int run(const Kernel& k, void** p) {
     for (int64_t i = 0; i < n; ++i) floats(p, w[1])[i] += std::stof(w[3]);
   } else if (w[0] == "write") {
     floats(p, w[1])[std::stoll(w[2])] = 1;
-  } else if (w[0] == "map") {
+  } else if (w[0] == "map" || w[0] == "map+add") {
     const auto* bits = static_cast<const int64_t*>(p[std::stoi(w[1])]);
     called("map-of-kernel", std::to_string(bits[0]) + " " + std::to_string(bits[1]));
+    if (w[0] == "map+add")
+      for (int64_t i = 0; i < count(p, w[3]); ++i) floats(p, w[2])[i] += std::stof(w[4]);
   } else if (w[0] == "fault") {
     pending = std::stoi(w[1]);
   } else if (w[0] == "crash") {
