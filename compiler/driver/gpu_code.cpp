@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <utility>
 
 #include "compiler/lower/lower.h"
 #include "compiler/memory/lower.h"
@@ -88,10 +89,8 @@ Expected<GpuCode> lower_choice(const Choice& choice, const SearchFlags& search,
   lowering.knobs = choice.plan.knobs;
   lowering.tf32 = options.numerics == tile::Numerics::Fast;
   lowering.after = [&](const std::string& pass, const memory::Module& m) {
-    if (printer.wanted(pass))
-      printer(pass, "memory", memory::print(m));
-    else
-      printer(pass, "", "");
+    const bool wanted = printer.wanted(pass);
+    printer(pass, wanted ? "memory" : "", wanted ? memory::print(m) : "");
   };
   auto memory = memory::lower(c.tile, lowering);
   if (!memory) return memory.error();
@@ -107,10 +106,9 @@ Expected<GpuCode> lower_choice(const Choice& choice, const SearchFlags& search,
 void PassPrinter::operator()(const std::string& pass, const std::string& kind,
                              const std::string& text) {
   if (std::find(passes_.begin(), passes_.end(), pass) == passes_.end()) passes_.push_back(pass);
-  if (kind.empty() || !wanted(pass)) return;
-  std::string& last = last_[kind];
-  if (text == last) return;
-  last = text;
+  if (kind.empty()) return;
+  const bool changed = std::exchange(last_[kind], text) != text;
+  if (!changed || !wanted(pass)) return;
   (json_ ? std::cerr : std::cout) << "// after " << pass << "\n" << text << "\n";
 }
 
