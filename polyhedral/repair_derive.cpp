@@ -4,6 +4,8 @@
 
 #include "polyhedral/repair_internal.h"
 
+#include "polyhedral/names.h"
+
 namespace nautilus::poly {
 
 std::string_view numeric_tag_name(NumericTag t) {
@@ -21,10 +23,6 @@ std::string_view numeric_tag_name(NumericTag t) {
 namespace {
 
 using namespace algebra;
-
-bool in(const std::vector<std::string>& v, const std::string& s) {
-  return std::find(v.begin(), v.end(), s) != v.end();
-}
 
 // Names that corrections use for accumulators and values: t0, c3, x1, ref0 ...
 bool reserved(const std::string& name) {
