@@ -206,6 +206,8 @@ void add_compile(CLI::App& app, int& status) {
   auto search = std::make_shared<SearchFlags>();
   auto f = std::make_shared<CompileFlags>();
   search->machine = "";
+  search->seconds = 30;  // a slow host finds the same as a fast one
+  search->max_plans = 1000;
   CLI::App* verb = app.add_subcommand(
       "compile", "best plan to CUDA source, cubin, C header and launcher, PyTorch wrapper");
   verb->footer(

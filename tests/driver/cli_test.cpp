@@ -8,8 +8,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kGood = 0, kNo = 1, kBadInput = 2, kBudget = 3, kEnvironment = 4;
-
 const char* const kRows = R"(
 #include <nautilus/spec.h>
 using namespace nautilus::spec;

@@ -13,8 +13,6 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr int kGood = 0, kNo = 1, kBadInput = 2, kEnvironment = 4;
-
 // A variable of the environment for the length of a test.
 class Setting {
  public:
