@@ -18,6 +18,24 @@ void names_in(const tile::Region& r, std::set<std::string>& out) {
   }
 }
 
+// Where the result lies, with everything that is reduced into it in further registers of the lane;
+// nothing if that is much.
+std::optional<Placement> beside(const Placement& result, const std::vector<Axis>& axes,
+                                const std::vector<std::string>& reduced) {
+  Placement p = result;
+  if (p.map.in_bits("lane") == 0) p.map = Linear::zeros("lane", 5);
+  int64_t all = 1;
+  for (const Axis& a : axes) {
+    if (std::find(reduced.begin(), reduced.end(), a.name) == reduced.end()) continue;
+    all *= a.extent;
+    int bits = 0;
+    while ((int64_t(1) << bits) < a.extent) ++bits;
+    if (all > 32 || (int64_t(1) << bits) != a.extent) return std::nullopt;
+    p.map = p.map * Linear::identity("register", a.name, bits);
+  }
+  return p;
+}
+
 }  // namespace
 
 // Emitted again while regions inside want values in ways that are better made outside.
@@ -195,10 +213,14 @@ void Emitter::reduce(const tile::Instr& i) {
   };
   if (over_warps(from.place)) {
     std::set<std::string> reduced(i.axes.begin(), i.axes.end());
+    if (const auto p = beside(fragment(i.results[0]).place, from.axes, i.axes)) {
+      from.place = *p;
+    } else {
     Blocking how;
     how.inner = i.axes[0];
     how.warps = l_.warps;
     from.place = block_placement(from.axes, how, reduced);
+    }
   }
   const ValueId operand = get_as(v, from);
   Instr o;

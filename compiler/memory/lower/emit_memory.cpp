@@ -285,6 +285,17 @@ void Emitter::store(const tile::Instr& i) {
           get(i.operands[n], without(t.place, missing(t.axes, type(i.operands[n]).axes))));
     widen_global(o, t);
   }
+  if (t.axes.empty() && l_.warps > 1 && !divergent_) {  // a value that every warp holds
+    const Cond first{{{Cond::Atom{IndexExpr::var("warp"), true}}}};
+    b_->branch(
+        first,
+        [&](Builder& b) {
+          b.emit(std::move(o));
+          return Builder::Values{};
+        },
+        [](Builder&) { return Builder::Values{}; });
+    return;
+  }
   b_->emit(std::move(o));
 }
 

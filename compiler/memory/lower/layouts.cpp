@@ -41,12 +41,25 @@ void each(const tile::Region& r, const std::function<void(const tile::Instr&)>& 
   }
 }
 
-std::set<std::string> reduced_axes(const tile::Kernel& k) {
+std::set<std::string> reduced_axes(const tile::Kernel& k, const std::set<std::string>& spread) {
   std::set<std::string> out;
   each(k.body, [&](const tile::Instr& i) {
     if (i.code == TileCode::Reduce) out.insert(i.axes.begin(), i.axes.end());
   });
+  for (const std::string& a : spread) out.erase(a);
   return out;
+}
+
+// Columns that warps may take: those that no reduction takes away, or all if none does.
+int64_t free_columns(const std::vector<Axis>& n, const std::set<std::string>& reduced) {
+  int64_t out = 1;
+  bool any = false;
+  for (const Axis& a : n)
+    if (reduced.count(a.name))
+      any = true;
+    else
+      out *= a.extent;
+  return any ? out : 0;
 }
 
 bool any_in(const std::vector<Axis>& axes, const std::set<std::string>& names) {
@@ -85,6 +98,9 @@ std::map<TileId, Product> find_products(const tile::Kernel& k, bool tf32,
       std::swap(p.first, p.second);
       std::swap(p.axes.m, p.axes.n);
     }
+    // Warps take the last columns first.
+    std::stable_partition(p.axes.n.begin(), p.axes.n.end(),
+                          [&](const Axis& a) { return reduced.count(a.name) > 0; });
     const Type a = k.types.at(p.first).elem, b = k.types.at(p.second).elem;
     if (p.shape == Shape::M16N8K8) {
       p.narrow = Type::F32;
@@ -107,9 +123,10 @@ int power_floor(int64_t n) {
 // Spread of placements.
 class Inference {
  public:
-  Inference(const tile::Kernel& k, int warps, bool tf32) : k_(k) {
+  Inference(const tile::Kernel& k, int warps, bool tf32, const std::set<std::string>& spread)
+      : k_(k) {
     out_.warps = warps;
-    out_.reduced = reduced_axes(k);
+    out_.reduced = reduced_axes(k, spread);
     out_.products = find_products(k, tf32, out_.reduced);
     each(k.body, [&](const tile::Instr& i) { all_.push_back(&i); });
   }
@@ -206,8 +223,8 @@ class Inference {
     for (const auto& [v, p] : out_.products)
       for (const Axis& a : p.axes.k) contracted.insert(a.name);
     for (auto& [v, p] : out_.products) {
-      grid_of_warps(p, out_.warps, any_in(p.axes.n, out_.reduced));
-      place_product(p, contracted);
+      grid_of_warps(p, out_.warps, free_columns(p.axes.n, out_.reduced));
+      place_product(p, out_.warps, contracted);
     }
     for (const tile::Instr* i : all_)
       if (auto it = i->code == TileCode::Dot ? out_.products.find(i->results[0])
@@ -316,6 +333,7 @@ Placement block_placement(const std::vector<Axis>& axes, const Blocking& how,
   for (auto a = order.rbegin(); a != order.rend(); ++a)
     if (!reduced.count(a->name)) take(warps, *a, warp_bits - int(warps.size()));
   lanes.resize(5, {"", 0});
+  warps.resize(size_t(warp_bits), {"", 0});  // copies
 
   std::vector<Bits> in{{"register", int(vector.size())}, {"lane", 5}}, out;
   if (!warps.empty()) in.push_back({"warp", int(warps.size())});
@@ -339,8 +357,8 @@ Placement block_placement(const std::vector<Axis>& axes, const Blocking& how,
   return p;
 }
 
-int choose_warps(const tile::Kernel& k, bool tf32) {
-  const std::set<std::string> reduced = reduced_axes(k);
+int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& spread) {
+  const std::set<std::string> reduced = reduced_axes(k, spread);
   const auto products = find_products(k, tf32, reduced);
   int rows = 0;
   int64_t accumulators = 0, most = 1;
@@ -348,7 +366,8 @@ int choose_warps(const tile::Kernel& k, bool tf32) {
     const int64_t m = padded_rows(p.axes.m, shape_size(p.shape).m),
                   n = padded_rows(p.axes.n, shape_size(p.shape).n);
     if (any_in(p.axes.n, reduced))
-      rows = std::max(rows, power_floor(m / shape_size(p.shape).m));
+      rows = std::max(rows, power_floor(m / shape_size(p.shape).m *
+                                        free_columns(p.axes.n, reduced)));
     accumulators += m * n / 32;
     most = std::max(most, m / shape_size(p.shape).m * (n / (2 * shape_size(p.shape).n)));
   }
@@ -372,8 +391,55 @@ int choose_warps(const tile::Kernel& k, bool tf32) {
                    power_floor(std::max<int64_t>(1, apart))});
 }
 
-Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32) {
-  return Inference(k, warps, tf32).run();
+Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32,
+                      const std::set<std::string>& spread) {
+  return Inference(k, warps, tf32, spread).run();
+}
+
+// Accumulators whose rows are reduced and too few for several warps; else the largest tile of
+// lanes.
+std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32) {
+  const std::set<std::string> reduced = reduced_axes(k, {});
+  const auto products = find_products(k, tf32, reduced);
+  for (const auto& [v, p] : products)
+    if (any_in(p.axes.n, reduced) && padded_rows(p.axes.m, 16) > 16) return std::nullopt;
+  for (const auto& [v, p] : products)
+    for (const Axis& a : p.axes.n)
+      if (reduced.count(a.name) && a.extent % 32 == 0)
+        return Split{a.name, std::min<int64_t>(4, a.extent / 16 & -(a.extent / 16))};
+  if (!products.empty()) return std::nullopt;
+  TileId largest = -1;
+  for (const auto& [v, t] : k.types)
+    if (largest < 0 || tile::lanes(t) > tile::lanes(k.types.at(largest))) largest = v;
+  if (largest < 0) return std::nullopt;
+  const tile::TileType& t = k.types.at(largest);
+  Blocking how;
+  how.warps = std::min(8, power_floor(std::max<int64_t>(1, tile::lanes(t) / 512)));
+  if (how.warps < 2) return std::nullopt;
+  how.inner = t.axes[0].name;
+  each(k.body, [&](const tile::Instr& i) {
+    if (i.code != TileCode::Load || k.types.at(i.results[0]).axes != t.axes) return;
+    const auto inner = inner_axis(i, t.axes);
+    if (!inner) return;
+    how.inner = *inner;
+    for (const Axis& a : t.axes)
+      if (a.name == *inner)
+        how.vector = std::min<int64_t>(16 / std::max(1, type_bytes(k.types.at(i.results[0]).elem)),
+                                       a.extent & -a.extent);
+  });
+  const Placement p = block_placement(t.axes, how, reduced);
+  int used = 1;
+  for (int b = 0; b < p.map.in_bits("warp"); ++b)
+    for (const Bits& o : p.map.out())
+      if (p.map.image("warp", b, o.name)) used *= 2;
+  const Axis* longest = nullptr;
+  for (const Axis& a : t.axes)
+    if (reduced.count(a.name) && (!longest || a.extent > longest->extent)) longest = &a;
+  if (!longest) return std::nullopt;
+  int64_t factor = how.warps / used;
+  while (factor > 1 && (longest->extent % factor || longest->extent / factor < 16)) factor /= 2;
+  if (factor < 2) return std::nullopt;
+  return Split{longest->name, factor};
 }
 
 }  // namespace nautilus::memory::lowering

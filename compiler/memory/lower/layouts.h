@@ -32,8 +32,12 @@ struct Layouts {
 
 // Warps that a kernel is worth: rows of reduced accumulators stay inside a warp; accumulators take
 // up to half of the registers.
-int choose_warps(const tile::Kernel& k, bool tf32);
-Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32);
+// `spread`: axes that are there to lie over warps, though reductions take them away in the end.
+int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& spread);
+Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32,
+                      const std::set<std::string>& spread);
+// A reduced axis that warps should share because nothing else gives them work, and over how many.
+std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32);
 
 // `vector` elements along `inner`, lanes along it and then along the others, warps along axes that
 // are not in `reduced`; what is left takes registers.

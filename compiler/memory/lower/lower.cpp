@@ -70,13 +70,14 @@ class Lowering {
     rules.module = &tile_;
     rules.tf32 = options_.tf32;
     rules.staged_bytes = std::min<int64_t>(rules.staged_bytes, target_.shared_bytes / 4);
-    const tile::Kernel k = prepared(original, rules);
+    std::set<std::string> shared_out;
+    const tile::Kernel k = prepared(original, rules, shared_out);
     const int64_t asked = knob(options_, "warps", 0);
     std::optional<Kernel> best;
     int64_t least = 0;
-    for (int warps = asked ? int(asked) : choose_warps(k, options_.tf32); warps <= kMostWarps;
+    for (int warps = asked ? int(asked) : choose_warps(k, options_.tf32, shared_out); warps <= kMostWarps;
          warps *= 2) {
-      auto made = with_warps(k, warps);
+      auto made = with_warps(k, warps, shared_out);
       if (!made) {
         if (best) break;
         return made.error();
@@ -103,8 +104,9 @@ class Lowering {
   }
 
   // Rings as deep as asked for, or as fits.
-  Expected<Kernel> with_warps(const tile::Kernel& k, int warps) {
-    const Layouts layouts = infer_layouts(k, warps, options_.tf32);
+  Expected<Kernel> with_warps(const tile::Kernel& k, int warps,
+                              const std::set<std::string>& spread) {
+    const Layouts layouts = infer_layouts(k, warps, options_.tf32, spread);
     auto emitted = Emitter(out_, k, layouts).run();
     if (!emitted) return emitted.error();
     after("placement", *emitted);

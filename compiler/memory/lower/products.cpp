@@ -109,14 +109,14 @@ int64_t padded_rows(const std::vector<Axis>& axes, int64_t least) {
 
 // Warps in a grid over rows and columns: as square as possible in what each reads; along the rows
 // alone where columns are reduced.
-void grid_of_warps(Product& p, int warps, bool rows_only) {
+void grid_of_warps(Product& p, int warps, int64_t columns) {
   const int64_t size_m = shape_size(p.shape).m, size_n = shape_size(p.shape).n;
   const int64_t m = padded_rows(p.axes.m, size_m), n = padded_rows(p.axes.n, size_n);
   int64_t best = -1;
   p.row_warps = p.column_warps = 1;
   for (int wm = 1; wm <= warps; wm *= 2)
     for (int wn = 1; wm * wn <= warps; wn *= 2) {
-      if (wm * size_m > m || wn * size_n > n || (rows_only && wn > 1)) continue;
+      if (wm * size_m > m || wn * size_n > n || (columns && wn > columns)) continue;
       // More warps first, then the least that all of them read; rows of a warp rather than columns.
       const int64_t reads = (m / wm + n / wn) * wm * wn;
       const int64_t cost = -int64_t(wm * wn) * (int64_t(1) << 40) + reads * 2 + (wm > wn ? 1 : 0);
@@ -124,7 +124,7 @@ void grid_of_warps(Product& p, int warps, bool rows_only) {
     }
 }
 
-void place_product(Product& p, const std::set<std::string>& contracted_axes) {
+void place_product(Product& p, int warps, const std::set<std::string>& contracted_axes) {
   const ShapeSize size = shape_size(p.shape);
   std::map<std::string, int64_t> fixed;
   for (const auto* part : {&p.axes.m, &p.axes.n})
@@ -133,11 +133,15 @@ void place_product(Product& p, const std::set<std::string>& contracted_axes) {
   const Dimension m = spread(p.axes.m, fixed, size.m, p.row_warps),
                   n = spread(p.axes.n, fixed, size.n, p.column_warps), k = contracted(p.axes.k);
   const int row_bits = log2_exact(p.row_warps), column_bits = log2_exact(p.column_warps);
-  p.c = {over_warps(accumulator(p.shape, m.own, n.own), &m, &n, row_bits, column_bits),
+  const int spare = log2_exact(warps) - row_bits - column_bits;  // copies
+  auto all_warps = [&](Linear l) {
+    return spare > 0 ? l * Linear::zeros("warp", spare) : l;
+  };
+  p.c = {all_warps(over_warps(accumulator(p.shape, m.own, n.own), &m, &n, row_bits, column_bits)),
          repeats_of(m, n)};
-  p.a = {over_warps(operand_a(p.shape, m.own, k.own), &m, nullptr, row_bits, column_bits),
+  p.a = {all_warps(over_warps(operand_a(p.shape, m.own, k.own), &m, nullptr, row_bits, column_bits)),
          repeats_of(m, k)};
-  p.b = {over_warps(operand_b(p.shape, n.own, k.own), nullptr, &n, row_bits, column_bits),
+  p.b = {all_warps(over_warps(operand_b(p.shape, n.own, k.own), nullptr, &n, row_bits, column_bits)),
          repeats_of(n, k)};
   // Parts: about 32 registers of factors at a time.
   auto registers = [&](int64_t depth) {
@@ -152,9 +156,9 @@ void place_product(Product& p, const std::set<std::string>& contracted_axes) {
   while (p.depth < 64 && k.own[0].extent % (2 * p.depth) == 0 && registers(2 * p.depth) <= 40)
     p.depth *= 2;
   const std::vector<Split> part{{p.axes.k[0].name, p.depth}};
-  p.a_part = {over_warps(operand_a(p.shape, m.own, part), &m, nullptr, row_bits, column_bits),
+  p.a_part = {all_warps(over_warps(operand_a(p.shape, m.own, part), &m, nullptr, row_bits, column_bits)),
               m.repeats};
-  p.b_part = {over_warps(operand_b(p.shape, n.own, part), nullptr, &n, row_bits, column_bits),
+  p.b_part = {all_warps(over_warps(operand_b(p.shape, n.own, part), nullptr, &n, row_bits, column_bits)),
               n.repeats};
   auto by_name = [](const Extent& a, const Extent& b) { return a.axis < b.axis; };
   std::stable_sort(p.a_part.repeats.begin(), p.a_part.repeats.end(), by_name);

@@ -43,7 +43,7 @@ class StripMining {
       for (const Axis& a : t.axes) names_.insert(a.name);
   }
   tile::Kernel run() {
-    region(k_.body);
+    region(k_.body, nullptr);
     return std::move(k_);
   }
 
@@ -53,9 +53,10 @@ class StripMining {
   std::set<std::string> names_;
   std::map<TileId, int> uses_;
 
-  void region(tile::Region& r) {
+  // `around`: the loop whose body the region is.
+  void region(tile::Region& r, tile::Instr* around) {
     for (tile::Instr& i : r.body)
-      for (tile::Region& inner : i.regions) region(inner);
+      for (tile::Region& inner : i.regions) region(inner, i.code == TileCode::For ? &i : nullptr);
     for (size_t n = 0; n < r.body.size(); ++n) {
       const tile::Instr& i = r.body[n];
       if (i.code != TileCode::Reduce && i.code != TileCode::Dot) continue;
@@ -65,6 +66,7 @@ class StripMining {
         const auto chain = chain_of(r, n, a);
         const int64_t piece = chain ? piece_of(i, a, *chain) : a.extent;
         if (piece >= a.extent) continue;
+        if (around && shorten(*around, r, n, a, piece, *chain)) return;
         n = replace(r, n, a, piece, *chain);
         break;
       }
@@ -164,6 +166,49 @@ class StripMining {
       std::string name = axis + "_" + std::to_string(n);
       if (names_.insert(name).second) return name;
     }
+  }
+
+  // A loop that does nothing but sum over consecutive pieces of the axis sums over shorter ones.
+  bool shorten(tile::Instr& loop, tile::Region& r, size_t end, const Axis& a, int64_t piece,
+               const Chain& c) {
+    const int64_t factor = a.extent / piece;
+    const bool whole = a.extent % piece == 0 && end + 2 == r.body.size() &&
+                       c.instrs.size() == end && r.args.size() == 1 && r.yields.size() == 1;
+    if (!whole || !(loop.lower == IndexExpr(0)) || loop.step != 1) return false;
+    const tile::Instr &reduce = r.body[end], &sum = r.body[end + 1];
+    const nautilus::Op op = reduce.code == TileCode::Dot ? nautilus::Op::Add
+                                                         : combining(reduce.reduce);
+    if (sum.code != TileCode::Map || sum.op != op || sum.results != r.yields) return false;
+    const std::set<TileId> terms(sum.operands.begin(), sum.operands.end());
+    if (terms != std::set<TileId>{reduce.results[0], r.args[0]}) return false;
+    // loop variable and axis appear as c * (extent * loop + axis) alone
+    auto together = [&](const IndexExpr& e) {
+      const int64_t n = e.coefficient(a.name);
+      if (e.coefficient(loop.iv) != n * a.extent) return false;
+      std::vector<std::string> vars;
+      (e - IndexExpr::var(a.name) * n - IndexExpr::var(loop.iv) * (n * a.extent)).collect_vars(vars);
+      return std::none_of(vars.begin(), vars.end(),
+                          [&](const std::string& v) { return v == a.name || v == loop.iv; });
+    };
+    for (size_t n = 0; n < end; ++n) {
+      for (const IndexExpr& e : r.body[n].index)
+        if (!together(e)) return false;
+      for (const auto& conj : r.body[n].cond.any)
+        for (const auto& atom : conj)
+          if (!together(atom.expr)) return false;
+    }
+    const std::map<std::string, IndexExpr> names{
+        {loop.iv, IndexExpr(0)},
+        {a.name, IndexExpr::var(a.name) + IndexExpr::var(loop.iv) * piece}};
+    for (size_t n = 0; n < end; ++n) {
+      tile::Instr& i = r.body[n];
+      for (IndexExpr& e : i.index) e = e.substitute(names);
+      i.cond = i.cond.substitute(names);
+      for (Axis& x : k_.types.at(i.results[0]).axes)
+        if (x.name == a.name) x.extent = piece;
+    }
+    loop.upper = loop.upper * factor;
+    return true;
   }
 
   // The instructions of the chain move into a loop in front of what the reduction was; its result

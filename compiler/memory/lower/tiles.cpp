@@ -375,11 +375,4 @@ tile::Kernel pad_contracted(const tile::Kernel& k, const TileRules& rules) {
   return padded.empty() ? k : Padding(k, std::move(padded)).run();
 }
 
-tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules) {
-  tile::Kernel out = fold_renames(drop_unit_axes(k));
-  out = small_products(out, rules);
-  out = drop_unit_axes(strip_mine(out, rules));
-  return pad_contracted(out, rules);
-}
-
 }  // namespace nautilus::memory::lowering

@@ -41,8 +41,17 @@ tile::Kernel small_products(const tile::Kernel& k, const TileRules& rules);
 // Contracted axes of matrix products are padded with terms of zero to what the instruction takes.
 tile::Kernel pad_contracted(const tile::Kernel& k, const TileRules& rules);
 
-// The list, in order.
-tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules);
+// An axis in `parts` parts: a new axis (its name is answered) counts them; reductions take the axis
+// away inside the parts first, then the parts. nullopt: it is renamed somewhere.
+std::optional<std::string> split_axis(tile::Kernel& k, const std::string& axis, int64_t parts,
+                                      const TileRules& rules);
+// Shared buffers keep what a block touches of their tensors, not the whole.
+tile::Kernel narrow_shared(const tile::Kernel& k);
+// A value that a store keeps where data says so, of a tensor that nothing wrote before, is any.
+tile::Kernel first_writes(const tile::Kernel& k, const tile::Module& m);
+
+// The list, in order. `spread`: axes that count warps.
+tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules, std::set<std::string>& spread);
 
 // How often each value is used, yields included.
 std::map<TileId, int> use_counts(const tile::Kernel& k);
