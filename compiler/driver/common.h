@@ -91,6 +91,7 @@ nlohmann::json to_json(const sched::RooflinePoint& p);
 void add_check(CLI::App& app, int& status);
 void add_explain(CLI::App& app, int& status);
 void add_explore(CLI::App& app, int& status);
+void add_compile(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_apply(CLI::App& app, int& status);
 void add_corpus(CLI::App& app, int& status);

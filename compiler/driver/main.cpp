@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "compiler/driver/common.h"
+#include "compiler/runtime/gpu/worker.h"
 #ifdef NAUTILUS_HAVE_CLANG
 #include "compiler/runtime/runtime.h"
 #endif
@@ -13,6 +14,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__worker") == 0)
     return nautilus::runtime::worker_main(argc, argv);
 #endif
+  if (argc > 1 && std::strcmp(argv[1], "__gpu_worker") == 0) return nautilus::gpu::worker_main();
   install_interrupt_handler();
   CLI::App app{"Nautilus: from the mathematics of a tensor operator to a verified, tiled kernel.",
                "nautilusc"};
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
   add_check(app, status);
   add_explain(app, status);
   add_explore(app, status);
+  add_compile(app, status);
   add_run(app, status);
   add_apply(app, status);
   add_corpus(app, status);

@@ -1,9 +1,7 @@
-#include <fstream>
-#include <iostream>
-#include <sstream>
+#include "compiler/driver/run.h"
 
-#include "compiler/driver/searching.h"
-#include "compiler/driver/story.h"
+#include <iostream>
+
 #include "compiler/lower/lower.h"
 #include "compiler/runtime/runtime.h"
 
@@ -12,55 +10,6 @@ namespace nautilus::driver {
 using nlohmann::json;
 
 namespace {
-
-struct RunFlags {
-  std::string on = "cpu", schedule = "best", plan, print;
-  runtime::RunOptions run;
-  double memory_gb = 8;
-  bool against_original = false;
-};
-
-// The schedule to run: the search's best, one from a plan file, or the program's original order.
-Expected<poly::Schedule> choose(const Loaded& in, const SearchFlags& f, const RunFlags& flags,
-                                bool json_out, json& about, int& status) {
-  auto program = std::make_shared<const poly::Program>(in.program);
-  if (!flags.plan.empty()) {
-    std::ifstream file(flags.plan);
-    if (!file)
-      return Refusal{"read plan " + flags.plan, "", "cannot open it",
-                     "nautilusc explore SPEC --plan FILE writes one"};
-    json j = json::parse(file, nullptr, false);
-    auto plan = sched::plan_from_json(program, j);
-    if (!plan) {
-      Refusal r = plan.error();
-      r.where = flags.plan;
-      if (j.is_discarded()) r.why = "it is not JSON";
-      return r;
-    }
-    about["plan"] = flags.plan;
-    return plan->schedule;
-  }
-  if (flags.schedule == "original") {
-    about["plan"] = "original order";
-    return poly::initial_schedule(program);
-  }
-  auto found = run_search(in, f, json_out, status);
-  if (!found) return Refusal{};
-  if (found->result.best.empty())
-    return Refusal{"search for a plan", in.program.name,
-                   "no complete plan within the budget (" +
-                       std::string(sched::stop_reason_name(found->result.stop_reason)) + ")",
-                   "more --seconds"};
-  const int best = found->result.best[0];
-  auto plan = sched::plan_of(found->program, found->result, best);
-  if (!plan) return plan.error();
-  about["plan"] = "best of " + std::to_string(found->result.plans_costed) + " plans";
-  if (!found->result.note.empty()) about["note"] = found->result.note;
-  about["predicted_seconds"] = found->result.nodes[best].seconds;
-  about["limiter"] = found->result.nodes[best].limiter;
-  about["knobs"] = found->result.nodes[best].knobs;
-  return plan->schedule;
-}
 
 Expected<runtime::RunResult> lower_and_run(const Loaded& in, const poly::Schedule& s,
                                            const SearchFlags& f, const RunFlags& flags,
@@ -78,7 +27,9 @@ Expected<runtime::RunResult> lower_and_run(const Loaded& in, const poly::Schedul
   return runtime::run_cpu(in.program, in.sizes, rewritten, flags.run);
 }
 
-void print_result(const char* what, const runtime::RunResult& r) {
+}  // namespace
+
+void print_result(const std::string& what, const runtime::RunResult& r) {
   std::cout << what << ": " << (r.passed ? "passed" : "FAILED")
             << (r.failure.empty() ? "" : " (" + r.failure + ")") << "\n  time "
             << human_time(r.seconds) << ", compile " << human_time(r.compile_seconds)
@@ -89,29 +40,39 @@ void print_result(const char* what, const runtime::RunResult& r) {
   for (const std::string& w : r.worst) std::cout << "  " << w << "\n";
 }
 
-bool ran_out(const runtime::RunResult& r) {
-  return r.failure.starts_with("timeout") || r.failure.starts_with("memory limit");
+int answer_of(const runtime::RunResult& r) {
+  if (r.passed) return kGood;
+  return r.failure.starts_with("timeout") || r.failure.starts_with("memory limit") ? kBudget : kNo;
 }
 
+namespace {
+
 int run(const Input& in, SearchFlags f, RunFlags flags) {
-  if (flags.on == "gpu")
-    return fail(in.json, {"run --on gpu", "", "this version has no CUDA back end", "run --on cpu"},
-                kEnvironment);
+  flags.run.numerics = *tile::numerics_from_name(f.numerics);
+  if (flags.on == "gpu") return run_on_gpu(in, f, flags);
+  if (f.machine.empty()) f.machine = "cpu";
 #ifndef NAUTILUS_HAVE_CLANG
   return fail(in.json,
               {"run --on cpu", "", "this build has no Clang, which compiles CPU code",
                "build the release preset"},
               kEnvironment);
 #endif
-  flags.run.memory_bytes = static_cast<uint64_t>(flags.memory_gb * (1ull << 30));
-  flags.run.numerics = *tile::numerics_from_name(f.numerics);
+  if (!flags.print_after.empty() || flags.print == "memory" || flags.print == "cuda")
+    return fail(in.json,
+                {"run --on cpu", "", "passes, memory programs and CUDA source are of the GPU's way",
+                 "--print tile or tree, or --on gpu"},
+                kBadInput);
+  const double memory_gb = flags.memory_gb > 0 ? flags.memory_gb : 8;
+  if (flags.run.repeats <= 0) flags.run.repeats = 3;
+  flags.run.memory_bytes = static_cast<uint64_t>(memory_gb * (1ull << 30));
   int status = kGood;
   auto loaded = load(in, true, status);
   if (!loaded) return status;
-  json about = json::object();
-  auto schedule = choose(*loaded, f, flags, in.json, about, status);
-  if (!schedule) return status != kGood ? status : fail(in.json, schedule.error(), kBadInput);
-  const poly::Verification v = poly::verify(*schedule);
+  auto choices = choose(*loaded, f, flags.choice, 1, in.json, status);
+  if (!choices) return status;
+  const json& about = choices->at(0).about;
+  const poly::Schedule& schedule = choices->at(0).plan.schedule;
+  const poly::Verification v = poly::verify(schedule);
   if (!v.ok)
     return fail(in.json,
                 {"verify the schedule", loaded->program.name, v.verdict.why, v.verdict.suggest},
@@ -119,10 +80,10 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   tile::RewriteReport report;
   std::string text;
   std::vector<std::string> notes;
-  auto result = lower_and_run(*loaded, *schedule, f, flags, &report, &text, &notes);
+  auto result = lower_and_run(*loaded, schedule, f, flags, &report, &text, &notes);
   if (!result) return fail(in.json, result.error(), kNo);
   if (!flags.print.empty() && !in.json)
-    std::cout << (flags.print == "tile" ? text : poly::to_text(*schedule));
+    std::cout << (flags.print == "tile" ? text : poly::to_text(schedule));
   json out = runtime::to_json(*result);
   std::optional<runtime::RunResult> original;
   if (flags.against_original) {
@@ -135,7 +96,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
     if (result->seconds > 0) out["speedup_over_original"] = o->seconds / result->seconds;
   }
   const bool passed = result->passed && (!original || original->passed);
-  const int answer = passed ? kGood : ran_out(*result) ? kBudget : kNo;
+  const int answer = passed ? kGood : !result->passed ? answer_of(*result) : kNo;
   if (in.json) {
     out.update(about);
     out["name"] = loaded->program.name;
@@ -172,36 +133,48 @@ void add_run(CLI::App& app, int& status) {
   auto in = std::make_shared<Input>();
   auto f = std::make_shared<SearchFlags>();
   auto flags = std::make_shared<RunFlags>();
-  f->machine = "cpu";
+  f->machine = "";
   f->seconds = 30;  // a slow host finds the same as a fast one
   f->max_plans = 1000;
   CLI::App* verb =
       app.add_subcommand("run", "run a plan and compare with the double-precision reference");
-  verb->footer("example: nautilusc run softmax --size N=1025 --on cpu --json");
+  verb->footer(
+      "example: nautilusc run softmax --size N=1025 --on cpu --json\n         "
+      "compute-sanitizer nautilusc run matmul --on gpu --in-process");
   add_input(*verb, *in);
   add_search_flags(*verb, *f);
   verb->add_option("--on", flags->on, "where")
       ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
-  verb->add_option("--schedule", flags->schedule, "which schedule")
-      ->check(CLI::IsMember({"best", "original"}))
-      ->capture_default_str();
-  verb->add_option("--plan", flags->plan, "run this plan (from explore --plan)");
+  add_choice_flags(*verb, flags->choice);
   verb->add_flag("--against-original", flags->against_original,
                  "also run the unfused, untiled schedule and compare times");
-  verb->add_option("--print", flags->print, "also print the tile program or the schedule tree")
-      ->check(CLI::IsMember({"tile", "tree"}));
+  verb->add_option("--print", flags->print,
+                   "also print the tile program, the schedule tree, or (GPU) the memory program or "
+                   "CUDA source")
+      ->check(CLI::IsMember({"tile", "tree", "memory", "cuda"}));
   verb->add_option("--threads", flags->run.threads, "threads (0: all cores)")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--limit", flags->run.seconds, "wall-clock limit of the child process, seconds")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_option("--memory", flags->memory_gb, "memory limit of the child process, GB")
+  verb->add_option("--memory", flags->memory_gb,
+                   "memory limit, GB: of the child process (default 8), or of the tensors on the "
+                   "GPU (default: what is free)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--repeats", flags->run.repeats, "timed runs (default 3, on the GPU 20)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--target", flags->target, "GPU: compile for this (default: the device's)");
+  verb->add_option("--tries", flags->tries,
+                   "GPU: plans that may be passed over if they cannot be lowered")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_option("--repeats", flags->run.repeats, "timed runs")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_flag("--in-process", flags->gpu.in_process,
+                 "GPU: run once, without a child process, timing or guard bands (for "
+                 "compute-sanitizer)");
+  verb->add_flag("--flush", flags->gpu.flush, "GPU: empty the L2 cache before each timed run");
+  verb->add_option("--print-after", flags->print_after,
+                   "GPU: print the program after this pass, or after all");
   verb->add_option("--sample", flags->run.sample,
                    "reference rows (0: all; default: chosen by size)");
   verb->add_option("--scale", flags->run.scale, "scale of the random inputs")

@@ -22,6 +22,7 @@ class Builder {
   std::string note;  // of the next instruction
 
   Kernel& kernel() { return *k_; }
+  Instr& last() { return at_->body.back(); }  // emitted
   const FragmentType& type(ValueId v) const { return k_->types.at(v); }
   ValueId fresh(FragmentType t);
   void emit(Instr i);                          // as it stands

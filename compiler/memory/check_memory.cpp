@@ -195,6 +195,7 @@ std::string check_shared(const Scope& s, const Instr& i) {
            std::to_string(i.index.size());
   for (const IndexExpr& e : i.index)
     if (std::string why = check_names(s, e, t.axes); !why.empty()) return why;
+  if (std::string why = check_names(s, i.cond, t.axes); !why.empty()) return why;
   return check_shared_width(s, i, *b, t);
 }
 

@@ -67,6 +67,24 @@ std::string check_reduce(const Scope& s, const Instr& i, const FragmentType& res
   return i.reduce == poly::ReduceOp::User ? check_user(i) : "";
 }
 
+// Whether lanes hold what they need shows when a program is run.
+std::string check_slice(const Scope& s, const Instr& i, const FragmentType& result) {
+  if (std::string why = needs_operands(i, 1); !why.empty()) return why;
+  const FragmentType& t = s.type(i.operands[0]);
+  if (t.elem != result.elem || t.axes.size() != result.axes.size() ||
+      i.index.size() != t.axes.size())
+    return "the result has another type";
+  for (size_t n = 0; n < t.axes.size(); ++n) {
+    if (t.axes[n].name != result.axes[n].name) return "the result has other axes";
+    if (!i.index[n].is_const()) return "a slice starts at a constant";
+    const int64_t start = i.index[n].constant();
+    if (start < 0 || start + result.axes[n].extent > t.axes[n].extent)
+      return "from " + std::to_string(start) + " on, " + std::to_string(result.axes[n].extent) +
+             " of " + std::to_string(t.axes[n].extent) + " along " + t.axes[n].name;
+  }
+  return "";
+}
+
 std::string check_rename(const Scope& s, const Instr& i, const FragmentType& result) {
   if (std::string why = needs_operands(i, 1); !why.empty()) return why;
   const FragmentType& t = s.type(i.operands[0]);
@@ -106,6 +124,8 @@ std::string check_registers(const Scope& s, const Instr& i) {
       return check_reduce(s, i, result);
     case Code::Rename:
       return check_rename(s, i, result);
+    case Code::Slice:
+      return check_slice(s, i, result);
     case Code::Cast:
     case Code::Exchange: {
       if (std::string why = needs_operands(i, 1); !why.empty()) return why;

@@ -116,15 +116,16 @@ const Fragment& Fragments::of(const FragmentType& t) {
 }
 
 Expected<const Alignment*> Fragments::align(const Fragment& from, const Fragment& to,
-                                            bool any_lane) {
-  auto [it, fresh] = alignments_.try_emplace({&from, &to, any_lane});
+                                            bool any_lane,
+                                            const std::vector<int64_t>& starts) {
+  auto [it, fresh] = alignments_.try_emplace({&from, &to, any_lane, starts});
   Alignment& out = it->second;
   if (!fresh) return &out;
   const size_t warps = std::max(from.held.size(), to.held.size());
   for (size_t w = 0; w < warps; ++w) {
     const Held &h = to.of(int(w)), &source = from.of(int(w));
     out.at.emplace_back();
-    if (&from == &to) continue;
+    if (&from == &to && starts.empty()) continue;
     // element of `from` (and lane) -> its first position
     std::map<int64_t, int32_t> where;
     for (size_t p = 0; p < source.logical.size(); ++p)
@@ -143,7 +144,8 @@ Expected<const Alignment*> Fragments::align(const Fragment& from, const Fragment
           e = -1;
           break;
         }
-        e = e * a.extent + h.points.at[size_t(axis - to.axes.begin())][p];
+        const size_t n = size_t(axis - to.axes.begin());
+        e = e * a.extent + h.points.at[n][p] + (starts.empty() ? 0 : starts[n]);
       }
       const auto found = where.find(e * kLanes + (any_lane ? 0 : int64_t(p % kLanes)));
       if (e < 0 || found == where.end()) {

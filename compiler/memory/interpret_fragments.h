@@ -72,7 +72,9 @@ class Fragments {
   const Fragment& of(const FragmentType& t);
   // Elements of `to`, less the axes that `from` lacks, at their place in `from`: in the same lane,
   // or in any lane of the warp. Refused: one that is not there.
-  Expected<const Alignment*> align(const Fragment& from, const Fragment& to, bool any_lane);
+  // `starts`: `to` is the part of `from` from there on, an axis of it; empty: from 0.
+  Expected<const Alignment*> align(const Fragment& from, const Fragment& to, bool any_lane,
+                                   const std::vector<int64_t>& starts = {});
   Expected<const Fold*> fold(const Fragment& from, const Fragment& to);
   // `a`, `b`: null when in shared memory; `b_axes`: axes that b's elements depend on.
   Expected<const Product*> product(const Fragment& c, const Fragment* a, const Fragment* b,
@@ -81,7 +83,8 @@ class Fragments {
 
  private:
   std::vector<std::unique_ptr<Fragment>> fragments_;
-  std::map<std::tuple<const Fragment*, const Fragment*, bool>, Alignment> alignments_;
+  std::map<std::tuple<const Fragment*, const Fragment*, bool, std::vector<int64_t>>, Alignment>
+      alignments_;
   std::map<std::pair<const Fragment*, const Fragment*>, Fold> folds_;
   std::vector<std::unique_ptr<Product>> products_;
   std::map<std::string, const Product*> product_keys_;

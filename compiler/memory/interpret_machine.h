@@ -215,6 +215,7 @@ class Machine {
   void mask(Warp& w, const Step& s);
   void move(Warp& w, const Step& s);
   void reduce(Warp& w, const Step& s);
+  bool any_held(const Warp& w, const Step& s) const;  // of the operand's elements, without padding
 
   // interpret_global
   bool addresses(Warp& w, const Step& s);

@@ -156,8 +156,11 @@ void Machine::resolve_tables(Step& s, const Role& role) {
   s.align.assign(s.in.size(), nullptr);
   for (size_t n = 0; n < s.in.size() && s.frag; ++n) {
     const bool gathered = std::find(i.gather.begin(), i.gather.end(), int(n)) != i.gather.end();
-    if (!pointwise && !exchange && !gathered) continue;
-    auto a = fragments_.align(*value_fragments_[size_t(s.in[n])], *s.frag, exchange);
+    if (!pointwise && !exchange && !gathered && i.code != Code::Slice) continue;
+    std::vector<int64_t> starts;
+    if (i.code == Code::Slice)
+      for (const IndexExpr& e : i.index) starts.push_back(e.constant());
+    auto a = fragments_.align(*value_fragments_[size_t(s.in[n])], *s.frag, exchange, starts);
     if (!a) return refuse(i, a.error());
     s.align[n] = *a;
   }

@@ -123,6 +123,14 @@ void Machine::move(Warp& w, const Step& s) {
     out[p] = at == nullptr || at->empty() ? in[p] : (*at)[p] < 0 ? 0.0 : in[size_t((*at)[p])];
 }
 
+bool Machine::any_held(const Warp& w, const Step& s) const {
+  const Held& h = value_fragments_[size_t(s.in[0])]->of(w.index);
+  const std::vector<double>& in = w.values[size_t(s.in[0])].at;
+  for (size_t p = 0; p < in.size(); ++p)
+    if (h.logical[p] >= 0 && in[p] != 0) return true;
+  return false;
+}
+
 // In the order of the hardware: each lane its registers, then lanes pairwise.
 void Machine::reduce(Warp& w, const Step& s) {
   const Fold::Warp& f = s.fold->of(w.index);

@@ -114,7 +114,8 @@ void Machine::advance(Warp& w) {
 
 void Machine::enter(Warp& w, const Step& s) {
   if (s.instr->code == Code::If) {
-    w.stack.push_back({&s.blocks[s.cond.scalar(w.env) ? 0 : 1], 0, &s, 0, 0});
+    const bool first = s.in.empty() ? s.cond.scalar(w.env) : any_held(w, s);
+    w.stack.push_back({&s.blocks[first ? 0 : 1], 0, &s, 0, 0});
     return;
   }
   const int64_t lower = s.lower.scalar(w.env), upper = s.upper.scalar(w.env);
@@ -185,6 +186,7 @@ void Machine::execute(Warp& w, const Step& s) {
       return reduce(w, s);
     case Code::Exchange:
     case Code::Rename:
+    case Code::Slice:
       return move(w, s);
     case Code::LoadGlobal:
       return load_global(w, s);

@@ -82,6 +82,8 @@ enum class Code : uint8_t {
              // Placement: without(operand's, axes). Padding does not take part
   Exchange,  // to the result's placement: registers or shuffles inside a warp (layout.h: exchange)
   Rename,    // axes renamed
+  Slice,     // the part from index[n] (a constant) on along the operand's n-th axis, as long as the
+             // result's; each lane holds what it needs of it
   // global memory
   LoadGlobal,   // tensor, index a dim (as tile::Code::Load), cond, fill `value`, gathers
   StoreGlobal,  // operands [value, gathers...]; tensor, index, cond; each element once (of
@@ -89,7 +91,8 @@ enum class Code : uint8_t {
                 // lanes the first writes)
   AtomicAdd,    // operands [value]; tensor, index, cond: f32 or i32; result: the value before, if
                 // wanted
-  // shared memory. Indices run over the buffer's axes in their order
+  // shared memory. Indices run over the buffer's axes in their order. Elements where cond fails are
+  // not touched (a load gives `value`)
   LoadShared,   // buffer, slot, index an axis of the buffer (over result axes); `matrix`: ldmatrix
                 // (`transposed`: .trans)
   StoreShared,  // operands [value]; buffer, slot, index; `matrix`: stmatrix (sm_90)
@@ -130,7 +133,8 @@ enum class Code : uint8_t {
   SetRegisters,  // count a thread (setmaxnreg)
   // control
   For,  // iv, lower, upper, step; operands: initial values; region args carried; results
-  If,   // cond over loop variables, sizes and "warp"; two regions; results
+  If,   // cond over loop variables, sizes and "warp"; two regions; results. With an operand (bool; cond
+        // is always): a warp takes the first region if any element that it holds is true
 };
 std::string_view code_name(Code c);
 

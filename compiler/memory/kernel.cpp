@@ -8,9 +8,9 @@
 namespace nautilus::memory {
 
 std::string_view code_name(Code c) {
-  static constexpr std::array<std::string_view, 37> names{
+  static constexpr std::array<std::string_view, 38> names{
       "const",        "iota",        "map",          "cast",        "mask",
-      "reduce",       "exchange",    "rename",       "load_global", "store_global",
+      "reduce",       "exchange",    "rename",       "slice",       "load_global", "store_global",
       "atomic_add",   "load_shared", "store_shared", "copy_plain",  "copy_async",
       "copy_commit",  "copy_wait",   "copy_bulk",    "bulk_store",  "bulk_commit",
       "bulk_wait",    "mma",         "wgmma",        "mma_fence",   "mma_commit",

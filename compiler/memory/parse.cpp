@@ -252,6 +252,15 @@ class ModuleParser {
         return reduce(i);
       case Code::Rename:
         return rename(i);
+      case Code::Slice:
+        i.operands = {value()};
+        c_.expect_word("from");
+        c_.expect("(");
+        if (!c_.peek(")")) {
+          do i.index.push_back(c_.index(",)"));
+          while (c_.take(","));
+        }
+        return c_.expect(")");
       case Code::LoadGlobal:
         element(i);
         where(i);
@@ -272,6 +281,8 @@ class ModuleParser {
           c_.expect("=");
           i.operands = {value()};
         }
+        where(i);
+        if (c_.word("fill")) i.value = c_.number();
         return flags(i);
       case Code::CopyPlain:
       case Code::CopyAsync:
@@ -326,7 +337,10 @@ class ModuleParser {
       case Code::For:
         return loop(i);
       case Code::If:
-        i.cond = c_.condition();
+        if (c_.word("any"))
+          i.operands = {value()};
+        else
+          i.cond = c_.condition();
         return;
       case Code::CopyCommit:
       case Code::BulkCommit:

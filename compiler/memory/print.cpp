@@ -69,6 +69,9 @@ std::string part_text(const std::string& buffer, const IndexExpr& slot,
 std::string where(const Instr& i) {
   return i.cond == Cond::always() ? "" : " where (" + nautilus::to_string(i.cond) + ")";
 }
+std::string fill(const Instr& i) {
+  return i.value != 0 || std::signbit(i.value) ? " fill " + tile::number_text(i.value) : "";
+}
 std::string flags(const Instr& i) {
   return std::string(i.matrix ? " matrix" : "") + (i.transposed ? " transposed" : "") +
          (i.vector ? " vector " + std::to_string(i.vector) : "");
@@ -120,18 +123,18 @@ std::string rest(const Instr& i, const Kernel& k, const Names& names) {
                     return quote_name(r.first) + " -> " + quote_name(r.second);
                   }) +
              ")";
+    case Code::Slice:
+      return " " + operands + " from (" + index_list(i.index) + ")";
     case Code::LoadGlobal:
-      return " " + element(i) + where(i) +
-             (i.value != 0 || std::signbit(i.value) ? " fill " + tile::number_text(i.value) : "") +
-             flags(i);
+      return " " + element(i) + where(i) + fill(i) + flags(i);
     case Code::StoreGlobal:
       return " " + element(i) + " = " + first(i) + where(i) + flags(i);
     case Code::AtomicAdd:
       return " " + element(i) + " += " + first(i) + where(i) + flags(i);
     case Code::LoadShared:
-      return " " + part_text(i.buffer, i.slot, i.index) + flags(i);
+      return " " + part_text(i.buffer, i.slot, i.index) + where(i) + fill(i) + flags(i);
     case Code::StoreShared:
-      return " " + part_text(i.buffer, i.slot, i.index) + " = " + first(i) + flags(i);
+      return " " + part_text(i.buffer, i.slot, i.index) + " = " + first(i) + where(i) + flags(i);
     case Code::CopyPlain:
     case Code::CopyAsync:
       return " " + slot_text(i.buffer, i.slot) + " = " + element(i) + where(i) + flags(i);
@@ -162,7 +165,7 @@ std::string rest(const Instr& i, const Kernel& k, const Names& names) {
     case Code::For:
       return loop(i, k, names);
     case Code::If:
-      return " (" + nautilus::to_string(i.cond) + ")";
+      return i.operands.empty() ? " (" + nautilus::to_string(i.cond) + ")" : " any " + operands;
     case Code::CopyCommit:
     case Code::BulkCommit:
     case Code::MmaFence:

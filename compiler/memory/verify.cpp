@@ -229,7 +229,7 @@ class Verifier {
     for (ValueId v : i.results) define(v, &i);
   }
   std::string rules(const Instr& i) {
-    if (i.code <= Code::Rename) return check_registers(*scope_, i);
+    if (i.code <= Code::Slice) return check_registers(*scope_, i);
     if (i.code <= Code::AtomicAdd) return check_global(*scope_, i);
     if (i.code <= Code::StoreShared) return check_shared(*scope_, i);
     if (i.code <= Code::BulkWait) return check_copy(*scope_, i);
@@ -275,13 +275,16 @@ class Verifier {
   }
 
   void branch(const Instr& i) {
-    if (i.regions.size() != 2 || !i.operands.empty())
-      return fail("an if has two regions and no operands", &i);
+    if (i.regions.size() != 2 || i.operands.size() > 1)
+      return fail("an if has two regions and at most one operand", &i);
     fail(check_names(*scope_, i.cond, {}), &i);
+    const bool data = !i.operands.empty();
+    if (data && (k_->types.at(i.operands[0]).elem != Type::Bool || i.cond != Cond::always()))
+      fail("an if on data has an operand of type bool and no other condition", &i);
     for (const Region& r : i.regions) {
       if (!r.args.empty()) fail("regions of an if have no arguments", &i);
       if (r.yields.size() != i.results.size()) fail("yields and results differ in number", &i);
-      if (!error_) body(r, divergence_of(i.cond));
+      if (!error_) body(r, data ? Scope::Divergence::Warps : divergence_of(i.cond));
       for (size_t n = 0; n < i.results.size() && !error_; ++n)
         same_type(r.yields[n], i.results[n], i);
     }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 
 extern char** environ;
@@ -104,19 +105,7 @@ SharedMemory::~SharedMemory() {
   if (fd_ >= 0) close(fd_);
 }
 
-std::string SharedMemory::contents() const {
-  struct stat s{};
-  fstat(fd_, &s);
-  std::string out(static_cast<size_t>(s.st_size), '\0');
-  size_t at = 0;
-  while (at < out.size()) {
-    const ssize_t n = pread(fd_, out.data() + at, out.size() - at, static_cast<off_t>(at));
-    if (n <= 0) break;
-    at += static_cast<size_t>(n);
-  }
-  out.resize(at);
-  return out;
-}
+std::string SharedMemory::contents() const { return read_descriptor(fd_); }
 
 void SharedMemory::write(const std::string& text) {
   if (ftruncate(fd_, 0) != 0) throw std::runtime_error("cannot write shared memory");
@@ -124,6 +113,35 @@ void SharedMemory::write(const std::string& text) {
   while (at < text.size()) {
     const ssize_t n = pwrite(fd_, text.data() + at, text.size() - at, static_cast<off_t>(at));
     if (n <= 0) throw std::runtime_error("cannot write shared memory");
+    at += static_cast<size_t>(n);
+  }
+}
+
+std::string worker_program() {
+  if (const char* w = std::getenv("NAUTILUS_WORKER"); w && *w) return w;
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  return n > 0 ? std::string(path, static_cast<size_t>(n)) : "/proc/self/exe";
+}
+
+std::string read_descriptor(int fd) {
+  struct stat s{};
+  if (fstat(fd, &s) != 0) return "";
+  std::string out(static_cast<size_t>(s.st_size), '\0');
+  size_t at = 0;
+  while (at < out.size()) {
+    const ssize_t n = pread(fd, out.data() + at, out.size() - at, static_cast<off_t>(at));
+    if (n <= 0) break;
+    at += static_cast<size_t>(n);
+  }
+  out.resize(at);
+  return out;
+}
+
+void write_descriptor(int fd, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t n = write(fd, text.data() + at, text.size() - at);
+    if (n <= 0) return;
     at += static_cast<size_t>(n);
   }
 }

@@ -44,4 +44,10 @@ Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::
                              const std::vector<int>& descriptors, const ChildLimits& limits);
 std::string signal_text(int signal);  // "SIGSEGV"
 
+// The program that workers run: $NAUTILUS_WORKER, else this one.
+std::string worker_program();
+// What is in a file, from its start, and text added to one: how workers get jobs and report.
+std::string read_descriptor(int fd);
+void write_descriptor(int fd, const std::string& text);
+
 }  // namespace nautilus::runtime

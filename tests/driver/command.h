@@ -7,6 +7,9 @@
 
 namespace nautilus::test {
 
+// Exit statuses.
+inline constexpr int kGood = 0, kNo = 1, kBadInput = 2, kBudget = 3, kEnvironment = 4;
+
 struct Ran {
   int status = -1;  // exit status; 128 + signal when killed
   std::string out, err;

@@ -1,62 +1,20 @@
 // The parent's side: inputs, reference, source text, child process, comparison.
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <list>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "compiler/backend/cpu/cpu.h"
 #include "compiler/runtime/compare.h"
 #include "compiler/runtime/extents.h"
 #include "compiler/runtime/formats.h"
-#include "compiler/runtime/jit/evaluate.h"
 #include "compiler/runtime/jit/worker.h"
 #include "compiler/runtime/process.h"
+#include "compiler/runtime/reference/prepare.h"
 #include "compiler/runtime/runtime.h"
 
 namespace nautilus::runtime {
 namespace {
-
-// What every candidate of one program is run and compared with.
-struct Prepared {
-  std::string key;
-  poly::Buffers inputs;
-  Evaluation evaluation;
-  double seconds = 0;
-};
-
-// The last two programs' inputs and references: a search runs many candidates of one.
-Expected<std::shared_ptr<const Prepared>> prepare(const poly::Program& p, const RunOptions& o) {
-  static std::mutex mutex;
-  static std::list<std::shared_ptr<const Prepared>> recent;
-  const std::string key = poly::print_naut(p) + "|" + std::to_string(o.seed) + "|" +
-                          std::to_string(o.scale) + "|" + std::to_string(o.sample);
-  const std::lock_guard<std::mutex> lock(mutex);
-  for (const auto& r : recent)
-    if (r->key == key) return r;
-  auto fresh = std::make_shared<Prepared>();
-  fresh->key = key;
-  fresh->inputs = make_inputs(p, {}, o.seed, o.scale);
-  const auto start = std::chrono::steady_clock::now();
-  auto evaluation = evaluate_rows(p, fresh->inputs, o.sample, o.seed, true);
-  if (!evaluation) return evaluation.error();
-  fresh->evaluation = std::move(*evaluation);
-  fresh->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  recent.push_front(fresh);
-  if (recent.size() > 2) recent.pop_back();
-  return std::shared_ptr<const Prepared>(fresh);
-}
-
-std::string worker_program() {
-  if (const char* w = std::getenv("NAUTILUS_WORKER"); w && *w) return w;
-  char path[4096];
-  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-  return n > 0 ? std::string(path, static_cast<size_t>(n)) : "/proc/self/exe";
-}
 
 // Shapes of the module's tensors must be the program's.
 Expected<WorkerJob> make_job(const poly::Program& p, const tile::Module& m, const RunOptions& o) {

@@ -4,7 +4,6 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include <new>
 
 #include "compiler/backend/cpu/cpu.h"
+#include "compiler/runtime/process.h"
 #include "compiler/runtime/runtime.h"
 
 namespace nautilus::runtime {
@@ -25,24 +25,7 @@ double since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-void report(const nlohmann::json& j) {
-  const std::string text = j.dump() + "\n";
-  size_t at = 0;
-  while (at < text.size()) {
-    const ssize_t n = write(5, text.data() + at, text.size() - at);
-    if (n <= 0) return;
-    at += static_cast<size_t>(n);
-  }
-}
-
-std::string read_all(int fd) {
-  std::string out;
-  char buffer[1 << 16];
-  off_t at = 0;
-  for (ssize_t n; (n = pread(fd, buffer, sizeof buffer, at)) > 0; at += n)
-    out.append(buffer, static_cast<size_t>(n));
-  return out;
-}
+void report(const nlohmann::json& j) { write_descriptor(5, j.dump() + "\n"); }
 
 struct Free {
   void operator()(void* p) const { std::free(p); }
@@ -145,7 +128,7 @@ int worker_main(int, char**) {
   }
   try {
     report({{"ready", true}});
-    work(job_from_json(nlohmann::json::parse(read_all(3))));
+    work(job_from_json(nlohmann::json::parse(read_descriptor(3))));
     return 0;
   } catch (const std::bad_alloc&) {
     report({{"memory", true}});

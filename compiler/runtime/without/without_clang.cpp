@@ -13,10 +13,6 @@ Refusal no_clang(const std::string& asked) {
 
 }  // namespace
 
-Expected<Reference> reference(const poly::Program&, const poly::Sizes&, const poly::Buffers&,
-                              int64_t, uint64_t) {
-  return no_clang("compute the reference");
-}
 Expected<RunResult> run_cpu(const poly::Program&, const poly::Sizes&, const tile::Module&,
                             const RunOptions&) {
   return no_clang("run on the CPU");

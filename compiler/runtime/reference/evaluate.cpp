@@ -1,4 +1,4 @@
-#include "compiler/runtime/jit/evaluate.h"
+#include "compiler/runtime/reference/evaluate.h"
 
 #include <algorithm>
 #include <limits>

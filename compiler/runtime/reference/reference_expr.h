@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/runtime/jit/reference_text.h"
+#include "compiler/runtime/reference/reference_text.h"
 
 namespace nautilus::runtime {
 

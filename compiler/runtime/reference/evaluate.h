@@ -1,7 +1,7 @@
 // Evaluation of a program's outputs, or of sampled rows of them, by compiled straightforward code.
 #pragma once
 
-#include "compiler/runtime/jit/reference_text.h"
+#include "compiler/runtime/reference/reference_text.h"
 #include "compiler/runtime/runtime.h"
 
 namespace nautilus::runtime {

@@ -1,4 +1,4 @@
-#include "compiler/runtime/jit/reference_expr.h"
+#include "compiler/runtime/reference/reference_expr.h"
 
 #include <cmath>
 #include <cstdio>

@@ -1,10 +1,10 @@
-#include "compiler/runtime/jit/reference_text.h"
+#include "compiler/runtime/reference/reference_text.h"
 
 #include <algorithm>
 #include <map>
 
 #include "compiler/runtime/extents.h"
-#include "compiler/runtime/jit/reference_expr.h"
+#include "compiler/runtime/reference/reference_expr.h"
 
 namespace nautilus::runtime {
 namespace {

@@ -1,0 +1,164 @@
+// Source to cubin by nvcc in a folder of its own, and what ptxas says of each kernel.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "compiler/backend/cuda/cuda.h"
+
+namespace nautilus::cuda {
+namespace fs = std::filesystem;
+namespace {
+
+// A folder that goes away with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "nautilus-cuda-XXXXXX").string();
+    if (char* made = ::mkdtemp(name.data())) path_ = made;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string quoted(const std::string& s) {
+  std::string out = "'";
+  for (char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// Runs a command; its output, standard error included, and its status.
+std::pair<int, std::string> run(const std::string& command) {
+  std::string out;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return {-1, "no shell"};
+  std::array<char, 4096> buffer{};
+  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+}
+
+std::string read_file(const fs::path& p) {
+  std::ifstream in(p, std::ios::binary);
+  std::stringstream s;
+  s << in.rdbuf();
+  return s.str();
+}
+
+// "ptxas info    : Compiling entry function 'name' for 'sm_80'" and the lines about it.
+void read_resources(const std::string& log, std::vector<Resources>& kernels) {
+  static const std::regex entry("entry function '([^']+)'"), properties("Function properties for (\\S+)"),
+      frame("(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes spill loads"), used("Used (\\d+) registers"),
+      shared("(\\d+) bytes smem");
+  Resources* at = nullptr;
+  std::istringstream in(log);
+  std::smatch m;
+  for (std::string line; std::getline(in, line);) {
+    if (std::regex_search(line, m, entry) || std::regex_search(line, m, properties)) {
+      for (Resources& r : kernels)
+        if (r.kernel == m[1].str()) at = &r;
+    } else if (at && std::regex_search(line, m, frame)) {
+      at->local_bytes = std::stoll(m[1]);
+      at->spill_bytes = std::stoll(m[2]) + std::stoll(m[3]);
+    } else if (at && std::regex_search(line, m, used)) {
+      at->registers = std::stoi(m[1]);
+      if (std::regex_search(line, m, shared)) at->shared_bytes += std::stoll(m[1]);
+    }
+  }
+}
+
+struct Limits {
+  int capability, warps, blocks;
+  int64_t shared_kilobytes;  // of a multiprocessor, 1 KB a block reserved
+};
+// CUDA programming guide, "Technical specifications per compute capability".
+constexpr Limits kLimits[] = {{80, 64, 32, 164}, {86, 48, 16, 100}, {87, 48, 16, 164}, {89, 48, 24, 100}, {90, 64, 32, 228}, {100, 64, 32, 228}, {103, 64, 32, 228}, {120, 48, 24, 100}};
+
+}  // namespace
+
+// Warps take registers in units of 256; shared memory comes in units of 128 bytes, and a block takes
+// 1 KB beyond its own.
+double occupancy(const memory::Target& t, int threads, int registers, int64_t shared_bytes) {
+  const Limits* l = nullptr;
+  for (const Limits& x : kLimits)
+    if (x.capability == t.capability) l = &x;
+  if (!l || threads < 1) return 0;
+  const int warps = (threads + 31) / 32;
+  const int per_warp = std::max(1, (registers * 32 + 255) / 256 * 256);
+  const int64_t shared = (shared_bytes + 127) / 128 * 128 + 1024;
+  const int by_registers = 65536 / per_warp / 4 * 4 / warps;
+  const int by_shared = int(l->shared_kilobytes * 1024 / shared);
+  const int blocks = std::min({l->blocks, l->warps / warps, by_registers, by_shared});
+  return double(blocks * warps) / l->warps;
+}
+
+std::optional<std::string> find_compiler() {
+  std::vector<fs::path> places;
+  if (const char* p = std::getenv("NAUTILUS_NVCC")) places.emplace_back(p);
+  if (const char* p = std::getenv("PATH")) {
+    std::istringstream in(p);
+    for (std::string dir; std::getline(in, dir, ':');)
+      if (!dir.empty()) places.push_back(fs::path(dir) / "nvcc");
+  }
+  if (const char* p = std::getenv("CUDA_HOME")) places.push_back(fs::path(p) / "bin" / "nvcc");
+  places.emplace_back("/usr/local/cuda/bin/nvcc");
+  places.emplace_back("build/cuda/bin/nvcc");
+  for (const fs::path& p : places)
+    if (::access(p.c_str(), X_OK) == 0 && fs::is_regular_file(p)) return p.string();
+  return std::nullopt;
+}
+
+Expected<Compiled> compile(const Source& s) {
+  const std::string asked = "compile " + s.name + " for " + s.target;
+  const auto nvcc = find_compiler();
+  if (!nvcc)
+    return Refusal{asked, "", "no nvcc on PATH, in $CUDA_HOME/bin, /usr/local/cuda/bin or build/cuda/bin",
+                   "install the CUDA toolkit, or set CUDA_HOME or NAUTILUS_NVCC"};
+  const auto target = memory::parse_target(s.target);
+  if (!target) return target.error();
+  const TemporaryFolder folder;
+  if (folder.path().empty()) return Refusal{asked, "", "no temporary folder can be made", "set TMPDIR"};
+  const fs::path source = folder.path() / "kernel.cu", cubin = folder.path() / "kernel.cubin";
+  std::ofstream(source) << s.text;
+  const auto [status, log] = run(quoted(*nvcc) + " -std=c++17 -O3 -cubin -arch=" + s.target + " -Xptxas -v --keep-dir " +
+                                 quoted(folder.path().string()) + " -o " + quoted(cubin.string()) + " " + quoted(source.string()));
+  if (status != 0) {
+    std::string words = log.substr(0, 2000);
+    for (size_t at; (at = words.find(folder.path().string() + "/")) != std::string::npos;)
+      words.erase(at, folder.path().string().size() + 1);
+    return Refusal{asked, "", *nvcc + " refuses the source: " + words, ""};
+  }
+  Compiled c;
+  c.cubin = read_file(cubin);
+  for (const Launch& l : s.launches) {
+    Resources r;
+    r.kernel = l.kernel;
+    r.shared_bytes = l.shared_bytes;
+    c.kernels.push_back(r);
+  }
+  read_resources(log, c.kernels);
+  for (size_t n = 0; n < c.kernels.size(); ++n)
+    c.kernels[n].occupancy = occupancy(*target, s.launches[n].threads, c.kernels[n].registers, c.kernels[n].shared_bytes);
+  std::istringstream in(log);
+  static const std::regex remark("\\(?C75\\d\\d\\)?|warning|Potential Performance Loss");
+  for (std::string line; std::getline(in, line);)
+    if (std::regex_search(line, remark)) c.warnings.push_back(line);
+  return c;
+}
+
+}  // namespace nautilus::cuda

@@ -1,0 +1,43 @@
+#include "compiler/backend/cuda/preamble.h"
+
+#include <stdexcept>
+#include <vector>
+
+#include "compiler/backend/cuda/preamble_texts.h"
+
+namespace nautilus::cuda {
+
+namespace {
+
+const Helper* find(const std::string& name) {
+  for (const auto* list : {&ordinary_helpers(), &hopper_helpers()})
+    for (const Helper& h : *list)
+      if (h.name == name) return &h;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string Helpers::use(const std::string& name) {
+  if (!used_.insert(name).second) return name;
+  const Helper* h = find(name);
+  if (!h) throw std::invalid_argument("no helper " + name);
+  for (const std::string& n : h->needs) use(n);
+  return name;
+}
+
+std::string Helpers::text() const {
+  std::set<std::string> headers{"stdint.h"};
+  std::string s;
+  for (const auto* list : {&ordinary_helpers(), &hopper_helpers()})
+    for (const Helper& h : *list) {
+      if (!used_.count(h.name)) continue;
+      if (!h.header.empty()) headers.insert(h.header);
+      s += h.text;
+    }
+  std::string includes;
+  for (const std::string& h : headers) includes += "#include <" + h + ">\n";
+  return includes + "\n#define DEVICE static __device__ __forceinline__\n\n" + s;
+}
+
+}  // namespace nautilus::cuda

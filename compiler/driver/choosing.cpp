@@ -1,0 +1,82 @@
+#include "compiler/driver/choosing.h"
+
+#include <fstream>
+
+namespace nautilus::driver {
+
+using nlohmann::json;
+
+namespace {
+
+Expected<Choice> from_file(const Loaded& in, const std::string& path) {
+  std::ifstream file(path);
+  if (!file)
+    return Refusal{"read plan " + path, "", "cannot open it",
+                   "nautilusc explore SPEC --plan FILE writes one"};
+  const json j = json::parse(file, nullptr, false);
+  auto plan = sched::plan_from_json(std::make_shared<const poly::Program>(in.program), j);
+  if (!plan) {
+    Refusal r = plan.error();
+    r.where = path;
+    if (j.is_discarded()) r.why = "it is not JSON";
+    return r;
+  }
+  return Choice{*plan, {{"plan", path}}};
+}
+
+}  // namespace
+
+void add_choice_flags(CLI::App& app, ChoiceFlags& f) {
+  app.add_option("--schedule", f.schedule, "which schedule")
+      ->check(CLI::IsMember({"best", "original"}))
+      ->capture_default_str();
+  app.add_option("--plan", f.plan, "take this plan (from explore --plan or compile)");
+}
+
+std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& search,
+                                          const ChoiceFlags& f, size_t most, bool json_out,
+                                          int& status) {
+  if (!f.plan.empty()) {
+    auto choice = from_file(in, f.plan);
+    if (choice) return std::vector<Choice>{*choice};
+    status = fail(json_out, choice.error(), kBadInput);
+    return std::nullopt;
+  }
+  if (f.schedule == "original") {
+    Choice c;
+    c.plan.schedule = poly::initial_schedule(std::make_shared<const poly::Program>(in.program));
+    c.plan.numerics = search.numerics;
+    c.about["plan"] = "original order";
+    return std::vector<Choice>{c};
+  }
+  auto found = run_search(in, search, json_out, status);
+  if (!found) return std::nullopt;
+  const sched::SearchResult& r = found->result;
+  std::vector<Choice> out;
+  for (const int node : r.best) {
+    if (out.size() >= most) break;
+    auto plan = sched::plan_of(found->program, r, node);
+    if (!plan) {
+      status = fail(json_out, plan.error(), kBadInput);
+      return std::nullopt;
+    }
+    const std::string place = out.empty() ? "best" : "number " + std::to_string(out.size() + 1);
+    Choice c{*plan,
+             {{"plan", place + " of " + std::to_string(r.plans_costed) + " plans"},
+              {"predicted_seconds", r.nodes[node].seconds},
+              {"limiter", r.nodes[node].limiter},
+              {"knobs", r.nodes[node].knobs}}};
+    if (!r.note.empty()) c.about["note"] = r.note;
+    out.push_back(std::move(c));
+  }
+  if (!out.empty()) return out;
+  status = fail(json_out,
+                Refusal{"search for a plan", in.program.name,
+                        "no complete plan within the budget (" +
+                            std::string(sched::stop_reason_name(r.stop_reason)) + ")",
+                        "more --seconds"},
+                kBadInput);
+  return std::nullopt;
+}
+
+}  // namespace nautilus::driver

@@ -1,0 +1,24 @@
+// Which plans a verb works on: the search's best, one from a file, or the program's own order.
+#pragma once
+
+#include "compiler/driver/searching.h"
+
+namespace nautilus::driver {
+
+struct ChoiceFlags {
+  std::string schedule = "best", plan;  // plan: a file of explore --plan or compile
+};
+void add_choice_flags(CLI::App& app, ChoiceFlags& f);
+
+struct Choice {
+  sched::Plan plan;
+  // What is told of it: "plan" in words, and of a search's also "predicted_seconds", "limiter",
+  // "knobs", "note".
+  nlohmann::json about = nlohmann::json::object();
+};
+// At least one, best first, at most `most` of a search's. On failure prints why and sets `status`.
+std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& search,
+                                          const ChoiceFlags& f, size_t most, bool json,
+                                          int& status);
+
+}  // namespace nautilus::driver

@@ -1,0 +1,218 @@
+#include "compiler/driver/gpu_code.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <utility>
+
+#include "compiler/lower/lower.h"
+#include "compiler/memory/lower.h"
+#include "compiler/profile/profile.h"
+#include "compiler/profile/resources.h"
+
+namespace nautilus::driver {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+double since(std::chrono::steady_clock::time_point t) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+// Capability in a target's name: 90 of "sm_90a"; 0 if it is none.
+int capability(const std::string& target) {
+  auto t = memory::parse_target(target);
+  return t ? t->capability : 0;
+}
+
+std::string lowercase(std::string s) {
+  for (char& c : s) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  s.erase(std::remove(s.begin(), s.end(), ' '), s.end());
+  return s;
+}
+
+// Emission and compilation of c.memory. No compiler is no refusal unless code is needed.
+std::optional<Refusal> emit(GpuCode& c, const GpuFlags& flags, PassPrinter& printer) {
+  auto source = cuda::emit(c.memory);
+  if (!source) return source.error();
+  c.source = *std::move(source);
+  printer("cuda", "cuda", c.source.text);
+  const auto start = std::chrono::steady_clock::now();
+  if (!cuda::find_compiler()) {
+    auto refused = cuda::compile(c.source);
+    if (!refused) c.no_compiler = refused.error();
+    if (flags.need_code) return c.no_compiler;
+    return std::nullopt;
+  }
+  auto code = cuda::compile(c.source);
+  if (!code) return code.error();
+  c.code = *std::move(code);
+  c.compile_seconds = since(start);
+  return std::nullopt;
+}
+
+// What the plan costs on the machine, with what the compiler says of its kernels.
+void evaluate(GpuCode& c, const sched::Machine& machine, const tile::RewriteOptions& options) {
+  auto ops = profile::tile_ops_provider(options.numerics, options.costs)
+                 ->structure_ops(c.choice.plan.schedule);
+  if (!ops) return;
+  auto resources = sched::profile(c.choice.plan, machine, *ops);
+  if (!resources) return;
+  c.useful_flops = resources->useful_flops;
+  if (!c.code) return;
+  c.cost = sched::cost(
+      profile::with_resources(*resources, machine, c.source.launches, c.code->kernels), machine);
+}
+
+// One choice through all stages.
+Expected<GpuCode> lower_choice(const Choice& choice, const SearchFlags& search,
+                               const std::string& target, const sched::Machine& machine,
+                               const GpuFlags& flags, PassPrinter& printer) {
+  GpuCode c;
+  c.choice = choice;
+  tile::RewriteOptions options;
+  options.numerics = *tile::numerics_from_name(search.numerics);
+  options.costs = op_costs(machine);
+  auto module = lower::lower(choice.plan.schedule, {true, options.numerics});
+  if (!module) return module.error();
+  printer("lower", "tile", tile::print(*module));
+  c.notes = module->notes;
+  c.tile = tile::rewrite(*module, options, &c.report);
+  printer("rewrite", "tile", tile::print(c.tile));
+  if (auto bad = tile::verify(c.tile)) return *bad;
+  memory::LowerOptions lowering;
+  lowering.target = target;
+  lowering.knobs = choice.plan.knobs;
+  lowering.tf32 = options.numerics == tile::Numerics::Fast;
+  lowering.after = [&](const std::string& pass, const memory::Module& m) {
+    const bool wanted = printer.wanted(pass);
+    printer(pass, wanted ? "memory" : "", wanted ? memory::print(m) : "");
+  };
+  auto memory = memory::lower(c.tile, lowering);
+  if (!memory) return memory.error();
+  c.memory = *std::move(memory);
+  if (auto bad = memory::verify(c.memory)) return *bad;
+  if (auto bad = emit(c, flags, printer)) return *bad;
+  evaluate(c, machine, options);
+  return c;
+}
+
+}  // namespace
+
+void PassPrinter::operator()(const std::string& pass, const std::string& kind,
+                             const std::string& text) {
+  if (std::find(passes_.begin(), passes_.end(), pass) == passes_.end()) passes_.push_back(pass);
+  if (kind.empty()) return;
+  const bool changed = std::exchange(last_[kind], text) != text;
+  if (!changed || !wanted(pass)) return;
+  (json_ ? std::cerr : std::cout) << "// after " << pass << "\n" << text << "\n";
+}
+
+std::optional<Refusal> PassPrinter::check() const {
+  if (which_.empty() || which_ == "all" || passes_.empty() ||
+      std::find(passes_.begin(), passes_.end(), which_) != passes_.end())
+    return std::nullopt;
+  std::string names;
+  for (const std::string& p : passes_) names += (names.empty() ? "" : ", ") + p;
+  return Refusal{"print after " + which_, "", "no such pass", "all, or one of " + names};
+}
+
+std::optional<std::string> target_of_machine(const std::string& machine) {
+  std::error_code none;
+  fs::path file = fs::path(sched::corpus_dir()) / "machines" / (machine + ".json");
+  if (!fs::is_regular_file(file, none)) file = machine;
+  std::ifstream in(file);
+  const json j = json::parse(in, nullptr, false);
+  if (!j.is_object() || !j.contains("target") || !j["target"].is_string()) return std::nullopt;
+  return j["target"].get<std::string>();
+}
+
+std::string machine_of_target(const std::string& target, const std::string& device) {
+  const int wanted = capability(target);
+  std::string named, nearest = "h200";
+  int best = 0;
+  for (const std::string& id : sched::list_machines()) {
+    const auto t = target_of_machine(id);
+    const int have = t ? capability(*t) : 0;
+    if (have == 0) continue;
+    // "NVIDIA GH200 480GB" names h200 as well: the longest name counts.
+    if (lowercase(device).find(id) != std::string::npos && id.size() > named.size()) named = id;
+    if (have <= wanted && (have > best || (have == best && id == "h200"))) {
+      best = have;
+      nearest = id;
+    }
+  }
+  return named.empty() ? nearest : named;
+}
+
+Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags& search,
+                           const GpuFlags& flags, PassPrinter& printer) {
+  auto machine = sched::find_machine(search.machine);
+  if (!machine) return machine.error();
+  const std::string target =
+      flags.target.empty() ? target_of_machine(search.machine).value_or("sm_80") : flags.target;
+  if (auto t = memory::parse_target(target); !t) return t.error();
+  std::optional<Refusal> last;
+  std::vector<std::string> passed_over;
+  for (const Choice& choice : choices) {
+    auto code = lower_choice(choice, search, target, *machine, flags, printer);
+    if (code) {
+      code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());
+      return code;
+    }
+    last = code.error();
+    // Without a compiler no other plan does better.
+    if (flags.need_code && !cuda::find_compiler()) break;
+    passed_over.push_back("passed over: " + choice.about.value("plan", "a plan") + ": " +
+                          last->text());
+  }
+  return *last;
+}
+
+Expected<GpuCode> generate(const memory::Module& m, const GpuFlags& flags, PassPrinter& printer) {
+  GpuCode c;
+  c.memory = m;
+  if (!flags.target.empty()) c.memory.target = flags.target;
+  if (auto bad = memory::verify(c.memory)) return *bad;
+  if (auto bad = emit(c, flags, printer)) return *bad;
+  return c;
+}
+
+json resources_json(const GpuCode& c) {
+  json out = json::object(), kernels = json::array();
+  int registers = 0;
+  int64_t spills = 0, shared = 0;
+  double occupancy = 1;
+  for (size_t k = 0; k < c.source.launches.size(); ++k) {
+    const cuda::Launch& l = c.source.launches[k];
+    json kernel{{"kernel", l.kernel}, {"threads", l.threads}, {"dynamic_shared", l.shared_bytes}};
+    kernel["grid"] = json::array();
+    for (const IndexExpr& e : l.grid) kernel["grid"].push_back(to_string(e));
+    if (c.code && k < c.code->kernels.size()) {
+      const cuda::Resources& r = c.code->kernels[k];
+      registers = std::max(registers, r.registers);
+      spills += r.spill_bytes;
+      shared = std::max(shared, r.shared_bytes);
+      occupancy = std::min(occupancy, r.occupancy);
+      kernel.update({{"registers", r.registers},
+                     {"spills", r.spill_bytes},
+                     {"local_bytes", r.local_bytes},
+                     {"shared_bytes", r.shared_bytes},
+                     {"occupancy", r.occupancy}});
+    }
+    kernels.push_back(kernel);
+  }
+  out["kernels"] = kernels;
+  if (c.code)
+    out.update({{"registers", registers},
+                {"spills", spills},
+                {"shared_bytes", shared},
+                {"occupancy", occupancy}});
+  return out;
+}
+
+}  // namespace nautilus::driver

@@ -1,0 +1,64 @@
+// From a plan to CUDA code for a target, with what each stage made of it.
+#pragma once
+
+#include "compiler/backend/cuda/cuda.h"
+#include "compiler/driver/choosing.h"
+#include "compiler/memory/ir.h"
+
+namespace nautilus::driver {
+
+// Prints what passes made of a program (--print-after PASS|all): only what changed, on stdout, or
+// on stderr where stdout is for JSON.
+class PassPrinter {
+ public:
+  PassPrinter(std::string which, bool json) : which_(std::move(which)), json_(json) {}
+  // `kind`: texts of one kind are compared with each other ("tile", "memory", "cuda").
+  void operator()(const std::string& pass, const std::string& kind, const std::string& text);
+  bool wanted(const std::string& pass) const { return which_ == "all" || which_ == pass; }
+  // Refused if a pass was asked for that did not run; names those that did.
+  std::optional<Refusal> check() const;
+
+ private:
+  std::string which_;
+  bool json_;
+  std::vector<std::string> passes_;
+  std::map<std::string, std::string> last_;
+};
+
+// The target of a machine of the corpus ("sm_90" of h200), and the machine that plans for a target
+// are made for: the first in the corpus that `device` names (as the driver calls it, may be empty),
+// else h200 or the one of the nearest older capability.
+std::optional<std::string> target_of_machine(const std::string& machine);
+std::string machine_of_target(const std::string& target, const std::string& device = "");
+
+struct GpuCode {
+  Choice choice;
+  tile::Module tile;  // rewritten
+  tile::RewriteReport report;
+  memory::Module memory;
+  cuda::Source source;
+  std::optional<cuda::Compiled> code;
+  std::optional<Refusal> no_compiler;  // why there is no code
+  double compile_seconds = 0;
+  std::vector<std::string> notes;
+  // Predicted with the compiler's registers, shared memory and occupancy; nothing without code.
+  std::optional<sched::Cost> cost;
+  double useful_flops = 0;
+};
+struct GpuFlags {
+  std::string target;  // "": the machine's
+  bool need_code = true;
+};
+// Lowers the choices, best first, until one gives code. A choice is passed over if a stage refuses
+// it, with a note; the last refusal is the answer if all are. `flags.need_code`: no compiler is a
+// refusal too.
+Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags& search,
+                           const GpuFlags& flags, PassPrinter& printer);
+// Memory IR as it stands (a .mtile file).
+Expected<GpuCode> generate(const memory::Module& m, const GpuFlags& flags, PassPrinter& printer);
+
+// "registers" (the most), "spills" (bytes), "shared_bytes" (the most), "occupancy" (the least), and
+// "kernels" with these of each and its launch; without code only the launches.
+nlohmann::json resources_json(const GpuCode& c);
+
+}  // namespace nautilus::driver

@@ -1,0 +1,210 @@
+// `compile` and `run --on gpu` as a user runs them, on a machine without a GPU.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "compiler/backend/cuda/cuda.h"
+#include "tests/driver/command.h"
+
+namespace nautilus::test {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+// A variable of the environment for the length of a test.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
+  ~Setting() { unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+};
+
+// A fresh path of a folder that does not exist yet.
+std::string folder(const std::string& name) {
+  const std::string path = write_temp(name, "");
+  fs::remove_all(path);
+  return path;
+}
+
+const std::vector<std::string> kSmall{"--size", "N=40",      "M=96", "--max-plans",
+                                      "40",     "--seconds", "60",   "--json"};
+Ran small(std::vector<std::string> args) {
+  args.insert(args.end(), kSmall.begin(), kSmall.end());
+  return nautilusc(args);
+}
+
+TEST(Gpu, AbsentDriverIsNamed) {
+  const Setting no("NAUTILUS_LIBCUDA", "/nonexistent/libcuda.so.1");
+  const Ran r = nautilusc({"run", "softmax", "--on", "gpu"});
+  EXPECT_EQ(r.status, kEnvironment);
+  EXPECT_NE(r.err.find("CUDA driver library /nonexistent/libcuda.so.1 cannot be loaded"),
+            std::string::npos)
+      << r.err;
+  const Ran j = nautilusc({"run", "softmax", "--on", "gpu", "--json"});
+  EXPECT_EQ(j.status, kEnvironment);
+  EXPECT_EQ(j.json()["error"]["asked"], "run --on gpu") << j.out;
+}
+
+TEST(Gpu, DriverWithoutADeviceIsNamed) {
+  const Setting fake("NAUTILUS_LIBCUDA", NAUTILUS_FAKE_CUDA), none("FAKE_CUDA_DEVICES", "0");
+  const Ran r = nautilusc({"run", "softmax", "--on", "gpu"});
+  EXPECT_EQ(r.status, kEnvironment);
+  EXPECT_NE(r.err.find("no GPU is visible"), std::string::npos) << r.err;
+}
+
+TEST(Gpu, BadRequests) {
+  const std::string out = folder("never");
+  EXPECT_EQ(nautilusc({"compile", "softmax"}).status, kBadInput) << "no -o";
+  EXPECT_EQ(nautilusc({"compile", "softmax", "--target", "sm_70", "-o", out}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"compile", "softmax", "--target", "gtx", "-o", out}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"compile", "softmax", "--machine", "cpu", "-o", out}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"compile", "/nonexistent.mtile", "-o", out}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"compile", write_temp("bad.mtile", "module {"), "-o", out}).status,
+            kBadInput);
+  EXPECT_EQ(nautilusc({"run", "softmax", "--print", "cuda"}).status, kBadInput);
+  EXPECT_EQ(nautilusc({"run", "softmax", "--print-after", "all"}).status, kBadInput);
+  EXPECT_FALSE(fs::exists(out)) << "nothing is written for a bad request";
+}
+
+// Every file, and the numbers that users of --json rely on.
+TEST(Gpu, CompileWritesEverything) {
+  const std::string out = folder("softmax-sm80");
+  const Ran r = small({"compile", "softmax", "--target", "sm_80", "-o", out});
+  ASSERT_EQ(r.status, kGood) << r.err << r.out;
+  const json j = r.json();
+  const bool cubin = cuda::find_compiler().has_value();
+  std::vector<std::string> expected{"kernel.tile",        "plan.json",       "kernel.mtile",
+                                    "kernel.cu",          "kernel.map.json", "softmax.h",
+                                    "softmax_launch.cpp", "softmax.py"};
+  if (cubin) expected.push_back("softmax.cubin");
+  for (const std::string& f : expected) {
+    EXPECT_TRUE(fs::exists(out + "/" + f)) << f;
+    EXPECT_GT(fs::file_size(out + "/" + f), 0u) << f;
+    EXPECT_NE(std::find(j["files"].begin(), j["files"].end(), f), j["files"].end()) << f;
+  }
+  EXPECT_EQ(j["files"].size(), expected.size());
+  EXPECT_EQ(j["target"], "sm_80");
+  EXPECT_EQ(j["machine"], "a100") << "plans for a target are made for its machine";
+  ASSERT_FALSE(j["kernels"].empty());
+  const std::string source = slurp(out + "/kernel.cu");
+  for (const json& k : j["kernels"])
+    EXPECT_NE(source.find(k["kernel"].get<std::string>()), std::string::npos);
+  const json plan = json::parse(slurp(out + "/plan.json"), nullptr, false);
+  EXPECT_EQ(plan["target"], "sm_80");
+  EXPECT_EQ(plan["sizes"]["M"], 96);
+  EXPECT_TRUE(plan["script"].is_array());
+  const json map = json::parse(slurp(out + "/kernel.map.json"), nullptr, false);
+  ASSERT_FALSE(map["lines"].empty());
+  const auto lines = std::count(source.begin(), source.end(), '\n');
+  for (const json& l : map["lines"]) {
+    EXPECT_GE(l["line"].get<int>(), 1);
+    EXPECT_LE(l["line"].get<int>(), lines);
+  }
+  if (!cubin) {
+    EXPECT_NE(j["no_cubin"]["why"].get<std::string>().find("nvcc"), std::string::npos);
+    return;
+  }
+  for (const char* field : {"registers", "spills", "shared_bytes", "occupancy"}) {
+    EXPECT_TRUE(j.contains(field)) << field;
+    EXPECT_TRUE(j["kernels"][0].contains(field)) << field;
+    EXPECT_TRUE(plan["resources"].contains(field)) << field;
+  }
+  EXPECT_GT(j["registers"].get<int>(), 0);
+  EXPECT_GT(j["occupancy"].get<double>(), 0);
+  EXPECT_GT(j["with_resources"]["seconds"].get<double>(), 0);
+}
+
+// The plan that was written gives the same source again.
+TEST(Gpu, PlanReadBackGivesTheSameKernels) {
+  const std::string first = folder("plan-first"), second = folder("plan-second");
+  ASSERT_EQ(small({"compile", "softmax", "-o", first}).status, kGood);
+  const Ran r = small({"compile", "softmax", "--plan", first + "/plan.json", "-o", second});
+  ASSERT_EQ(r.status, kGood) << r.out;
+  EXPECT_EQ(slurp(first + "/kernel.cu"), slurp(second + "/kernel.cu"));
+  const Ran applied = nautilusc(
+      {"apply", "softmax", "--size", "N=40", "M=96", "--script", first + "/plan.json", "--json"});
+  EXPECT_EQ(applied.status, kGood) << applied.out;
+}
+
+TEST(Gpu, WithoutNvccTheRestIsWritten) {
+  const Setting none("NAUTILUS_NVCC", "/nonexistent/nvcc"), path("PATH", "/nonexistent");
+  if (cuda::find_compiler()) GTEST_SKIP() << "nvcc is found in a folder that is always looked in";
+  const std::string out = folder("no-nvcc");
+  const Ran r = small({"compile", "softmax", "-o", out});
+  ASSERT_EQ(r.status, kGood) << r.err << r.out;
+  EXPECT_NE(r.json()["no_cubin"]["why"].get<std::string>().find("nvcc"), std::string::npos);
+  EXPECT_TRUE(fs::exists(out + "/kernel.cu"));
+  EXPECT_FALSE(fs::exists(out + "/softmax.cubin"));
+}
+
+TEST(Gpu, MemoryProgramsCompileAsTheyStand) {
+  const std::string out = folder("product");
+  const Ran r =
+      nautilusc({"compile", NAUTILUS_SOURCE_DIR "/tests/memory/samples/ampere_product.mtile", "-o",
+                 out, "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err << r.out;
+  const json j = r.json();
+  EXPECT_EQ(j["name"], "ampere_product");
+  EXPECT_EQ(j["kernels"][0]["grid"].size(), 2u);
+  EXPECT_EQ(j["kernels"][0]["threads"], 128);
+  const std::string wrapper = slurp(out + "/ampere_product.py");
+  EXPECT_NE(wrapper.find("(\"K8\", \"A\", 1, 8, 0,)"), std::string::npos)
+      << "the size K8 is found from A's second dimension, a multiple of 8";
+}
+
+TEST(Gpu, WrapperIsPython) {
+  if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "python3 is not there";
+  const std::string out = folder("python");
+  ASSERT_EQ(small({"compile", "softmax", "-o", out}).status, kGood);
+  EXPECT_EQ(std::system(("python3 -m py_compile " + out + "/softmax.py").c_str()), 0);
+}
+
+TEST(Gpu, PassesArePrinted) {
+  const std::string out = folder("passes");
+  const std::vector<std::string> args{"compile",     "softmax", "--size", "N=40", "M=96",
+                                      "--max-plans", "40",      "-o",     out,    "--print-after"};
+  auto with = [&](const std::string& pass) {
+    std::vector<std::string> all = args;
+    all.push_back(pass);
+    return nautilusc(all);
+  };
+  const Ran one = with("rewrite"), all = with("all"), none = with("levitate");
+  EXPECT_EQ(one.status, kGood) << one.err;
+  EXPECT_NE(one.out.find("// after rewrite\nmodule softmax"), std::string::npos) << one.out;
+  EXPECT_EQ(one.out.find("// after cuda"), std::string::npos);
+  for (const char* pass : {"// after lower\n", "// after rewrite\n", "// after cuda\n"})
+    EXPECT_NE(all.out.find(pass), std::string::npos) << pass;
+  EXPECT_EQ(none.status, kBadInput);
+  EXPECT_NE(none.err.find("one of lower, rewrite"), std::string::npos) << none.err;
+}
+
+// All the way to the device, which the stand-in is: it takes no machine code, and that is a result.
+TEST(Gpu, RunGoesToTheDevice) {
+  if (!cuda::find_compiler()) GTEST_SKIP() << "nvcc is not there";
+  const Setting fake("NAUTILUS_LIBCUDA", NAUTILUS_FAKE_CUDA);
+  const Ran r = small({"run", "softmax", "--on", "gpu"});
+  EXPECT_EQ(r.status, kNo) << r.err << r.out;
+  const json j = r.json();
+  ASSERT_TRUE(j.contains("failure")) << r.out;
+  EXPECT_EQ(j["failure"].get<std::string>().rfind("load code for sm_90: ", 0), 0u) << r.out;
+  EXPECT_EQ(j["passed"], false);
+  EXPECT_EQ(j["device"]["name"], "Fake H200");
+  EXPECT_EQ(j["machine"], "h200");
+  EXPECT_EQ(j["target"], "sm_90");
+  for (const char* field : {"registers", "spills", "shared_bytes", "occupancy", "kernels"})
+    EXPECT_TRUE(j.contains(field)) << field;
+  const Ran in_process = small({"run", "softmax", "--on", "gpu", "--in-process"});
+  EXPECT_EQ(in_process.status, kNo);
+  EXPECT_EQ(in_process.json()["failure"], j["failure"]);
+}
+
+}  // namespace
+}  // namespace nautilus::test
