@@ -116,6 +116,7 @@ class KernelEmitter {
   void instruction(const Instr& i);
   void loop(const Instr& i);
   void branch(const Instr& i);
+  std::string any_held(int value);
   void moves(const std::vector<std::pair<int, int>>& to_from);  // values, in parallel
   void find_constants(const Region& r);
   void find_deferred(const Region& r);
@@ -157,6 +158,7 @@ class KernelEmitter {
   void iota(const Instr& i);
   void cast(const Instr& i);
   void rename(const Instr& i);
+  void slice(const Instr& i);
   void reduce(const Instr& i);
   void exchange(const Instr& i);
 

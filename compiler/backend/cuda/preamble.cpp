@@ -37,7 +37,10 @@ std::string Helpers::text() const {
     }
   std::string includes;
   for (const std::string& h : headers) includes += "#include <" + h + ">\n";
-  return includes + "\n#define DEVICE static __device__ __forceinline__\n\n" + s;
+  return includes +
+         "\n#pragma nv_diag_suppress 177  // helpers that a kernel does not need\n#define DEVICE "
+         "static __device__ __forceinline__\n\n" +
+         s;
 }
 
 }  // namespace nautilus::cuda
