@@ -198,6 +198,16 @@ void KernelEmitter::frame() {
     end += 8 * b.slots;
   }
   launch_.shared_bytes = end;
+  if (k_.mbarriers.empty()) return;
+  const std::string init = helpers_.use("mbarrier_init");
+  constant("if (threadIdx.x == 0) {");
+  for (const memory::MBarrier& b : k_.mbarriers)
+    for (int n = 0; n < b.slots; ++n)
+      constant("  " + init + "(" + buffers_[b.name] + (n ? " + " + std::to_string(8 * n) : "") +
+               ", " + std::to_string(b.arrivals) + ");");
+  constant("  mbarrier_init_fence();");
+  constant("}");
+  constant("__syncthreads();");
 }
 
 // Constants of the source: tiles of one number, unless something needs them in registers.
@@ -333,6 +343,13 @@ void KernelEmitter::instruction(const Instr& i) {
       return copy_shared(i);
     case Code::Mma:
       return mma(i);
+    case Code::CopyBulk:
+    case Code::BulkStore:
+      return bulk(i);
+    case Code::Wgmma:
+      return wgmma(i);
+    case Code::MmaWait:
+      return mma_wait(i);
     case Code::For:
       return loop(i);
     case Code::If:
