@@ -168,6 +168,8 @@ class StripMining {
         const TileType& t = k_.types.at(i.operands[n]);
         rows += tile::lanes(t) / a.extent * type_bytes(t.elem);
       }
+      // What is loaded once for several products is better kept than loaded again.
+      if (matrix && !c.loads.empty() && rows * a.extent <= 3 * rules_.staged_bytes) return piece;
       const int64_t least = matrix ? 64 : 32;
       halve_while([&](int64_t p) { return p > least && rows * p > rules_.staged_bytes / 2; });
       halve_while([&](int64_t p) { return p > 16 && rows * p > rules_.staged_bytes; });
