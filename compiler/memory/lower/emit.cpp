@@ -2,6 +2,7 @@
 #include "compiler/memory/lower/emit.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace nautilus::memory::lowering {
@@ -61,6 +62,7 @@ Expected<Kernel> Emitter::run() {
     Region body;
     Builder b(k_, body);
     b_ = &b;
+    clear_partial();
     region(t_.body);
     if (error_) return *error_;
     Role role;
@@ -71,6 +73,39 @@ Expected<Kernel> Emitter::run() {
     if (!again_) return std::move(k_);
   }
   return Refusal{"lower kernel " + t_.name, "", "placements of its tiles do not settle", ""};
+}
+
+// Shared buffers of which stores leave parts out start at zero: what is read of those parts is
+// multiplied by zero in the end, and must be finite.
+void Emitter::clear_partial() {
+  std::set<std::string> partial;
+  std::function<void(const tile::Region&)> look = [&](const tile::Region& r) {
+    for (const tile::Instr& i : r.body) {
+      if (i.code == TileCode::Store && !i.cond.is_always()) partial.insert(i.tensor);
+      for (const tile::Region& inner : i.regions) look(inner);
+    }
+  };
+  look(t_.body);
+  for (const TensorDecl& t : t_.shared) {
+    if (!partial.count(t.name) || error_) continue;
+    const std::string name = shared_tensor(t.name);
+    if (error_) return;
+    const SharedBuffer b = *find_buffer(k_, name);
+    Blocking how;
+    how.inner = b.axes.back().name;
+    how.warps = l_.warps;
+    how.vector = std::max<int64_t>(
+        1,
+        std::min<int64_t>(16 / type_bytes(b.elem), b.axes.back().extent & -b.axes.back().extent));
+    const FragmentType f{b.elem, b.axes, block_placement(b.axes, how, {})};
+    Instr o;
+    o.code = Code::StoreShared;
+    o.buffer = name;
+    o.operands = {b_->constant(0, f)};
+    for (const Axis& a : b.axes) o.index.push_back(IndexExpr::var(a.name));
+    widen_shared(o, f);
+    b_->emit(std::move(o));
+  }
 }
 
 void Emitter::analyze() {

@@ -55,6 +55,7 @@ class Emitter {
 
   // emit.cpp: the walk
   void analyze();
+  void clear_partial();
   void analyze(const tile::Region& r, const std::map<TileId, int>& uses);
   void region(const tile::Region& r);
   void instr(const tile::Instr& i);
