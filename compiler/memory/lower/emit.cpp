@@ -2,6 +2,7 @@
 #include "compiler/memory/lower/emit.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace nautilus::memory::lowering {
@@ -61,6 +62,7 @@ Expected<Kernel> Emitter::run() {
     Region body;
     Builder b(k_, body);
     b_ = &b;
+    clear_partial();
     region(t_.body);
     if (error_) return *error_;
     Role role;
@@ -71,6 +73,39 @@ Expected<Kernel> Emitter::run() {
     if (!again_) return std::move(k_);
   }
   return Refusal{"lower kernel " + t_.name, "", "placements of its tiles do not settle", ""};
+}
+
+// Shared buffers of which stores leave parts out start at zero: what is read of those parts is
+// multiplied by zero in the end, and must be finite.
+void Emitter::clear_partial() {
+  std::set<std::string> partial;
+  std::function<void(const tile::Region&)> look = [&](const tile::Region& r) {
+    for (const tile::Instr& i : r.body) {
+      if (i.code == TileCode::Store && !i.cond.is_always()) partial.insert(i.tensor);
+      for (const tile::Region& inner : i.regions) look(inner);
+    }
+  };
+  look(t_.body);
+  for (const TensorDecl& t : t_.shared) {
+    if (!partial.count(t.name) || error_) continue;
+    const std::string name = shared_tensor(t.name);
+    if (error_) return;
+    const SharedBuffer b = *find_buffer(k_, name);
+    Blocking how;
+    how.inner = b.axes.back().name;
+    how.warps = l_.warps;
+    how.vector = std::max<int64_t>(
+        1,
+        std::min<int64_t>(16 / type_bytes(b.elem), b.axes.back().extent & -b.axes.back().extent));
+    const FragmentType f{b.elem, b.axes, block_placement(b.axes, how, {})};
+    Instr o;
+    o.code = Code::StoreShared;
+    o.buffer = name;
+    o.operands = {b_->constant(0, f)};
+    for (const Axis& a : b.axes) o.index.push_back(IndexExpr::var(a.name));
+    widen_shared(o, f);
+    b_->emit(std::move(o));
+  }
 }
 
 void Emitter::analyze() {
@@ -199,7 +234,8 @@ void Emitter::reduce(const tile::Instr& i) {
   if (!i.span.empty()) {
     std::vector<Axis> axes = from.axes;
     axes.insert(axes.end(), i.span.begin(), i.span.end());
-    std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.name < b.name; });
+    std::sort(axes.begin(), axes.end(),
+              [](const Axis& a, const Axis& b) { return a.name < b.name; });
     Blocking how;
     how.inner = axes[0].name;
     how.warps = l_.warps;
@@ -216,10 +252,10 @@ void Emitter::reduce(const tile::Instr& i) {
     if (const auto p = beside(fragment(i.results[0]).place, from.axes, i.axes)) {
       from.place = *p;
     } else {
-    Blocking how;
-    how.inner = i.axes[0];
-    how.warps = l_.warps;
-    from.place = block_placement(from.axes, how, reduced);
+      Blocking how;
+      how.inner = i.axes[0];
+      how.warps = l_.warps;
+      from.place = block_placement(from.axes, how, reduced);
     }
   }
   const ValueId operand = get_as(v, from);
@@ -266,11 +302,10 @@ void Emitter::loop(const tile::Instr& i) {
   if (error_) return;
   const auto before = uniform_;
   uniform_[i.iv] = std::gcd(i.step, divisor(i.lower, uniform_));
-  const auto results =
-      b_->loop(i.iv, i.lower, i.upper, i.step, initial,
-               [&](Builder& b, const std::vector<ValueId>& carried) {
-                 return inside(b, r, carried, r.args);
-               });
+  const auto results = b_->loop(i.iv, i.lower, i.upper, i.step, initial,
+                                [&](Builder& b, const std::vector<ValueId>& carried) {
+                                  return inside(b, r, carried, r.args);
+                                });
   uniform_ = before;
   if (error_) return;
   for (size_t n = 0; n < results.size(); ++n) define(i.results[n], results[n]);
@@ -316,8 +351,10 @@ void Emitter::branch_on_data(const tile::Instr& i) {
     const FragmentType t = fragment(i.results[n]);
     // A vote over lanes that the result does not tell apart is taken for all of them.
     if (!missing(type(flag).axes, t.axes).empty())
-      return refuse(i, "its sides move data between warps, and its condition has more axes than what it chooses",
-                    "a plan without lazy references");
+      return refuse(
+          i,
+          "its sides move data between warps, and its condition has more axes than what it chooses",
+          "a plan without lazy references");
     Instr o;
     o.code = Code::Map;
     o.op = nautilus::Op::Select;

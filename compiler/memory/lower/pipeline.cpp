@@ -134,6 +134,7 @@ class Pipelining {
     std::set<std::string> ahead;
     for (const Instr& i : body.body)
       if (i.code == Code::CopyAsync && i.operands.empty() && !stored_.count(i.tensor) &&
+          !rings_.count(i.buffer) &&  // of a loop inside
           accesses(body, i.buffer) == accesses(role_->body, i.buffer))
         ahead.insert(i.buffer);
     if (ahead.empty()) return {};
@@ -142,9 +143,12 @@ class Pipelining {
                                  ? iv
                                  : IndexExpr::floordiv(iv - loop.lower, loop.step);
     std::vector<Instr> copies, rest;
-    std::erase_if(body.body, [](const Instr& i) { return i.code == Code::CopyCommit; });
-    for (Instr& i : body.body)
-      (i.code == Code::CopyAsync && ahead.count(i.buffer) ? copies : rest).push_back(std::move(i));
+    bool moved = false;
+    for (Instr& i : body.body) {
+      if (moved && i.code == Code::CopyCommit) continue;  // of its group
+      moved = i.code == Code::CopyAsync && ahead.count(i.buffer);
+      (moved ? copies : rest).push_back(std::move(i));
+    }
     body.body = std::move(rest);
     for (const std::string& b : ahead) {
       buffer(b).slots = slots;
@@ -185,7 +189,8 @@ class Pipelining {
     else
       before[0].note = "The first tile of the ring.";
     std::vector<Instr> turn{plain(Code::CopyWait, slots - 2), plain(Code::BlockSync)};
-    turn[0].note = "This tile is here, and all warps are done with the one before, whose slot is next.";
+    turn[0].note =
+        "This tile is here, and all warps are done with the one before, whose slot is next.";
     for (Instr& i :
          tile(iv + int64_t(slots - 1) * loop.step, IndexExpr::mod(number + (slots - 1), slots)))
       turn.push_back(std::move(i));
