@@ -223,7 +223,10 @@ std::string bits_text(const std::string& x, const std::vector<uint64_t>& images)
       continue;
     }
     size_t end = b + 1;
-    while (end < images.size() && images[end] == images[end - 1] << 1) ++end;
+    uint64_t run = images[b];  // multiplied, bits must not meet
+    for (; end < images.size() && images[end] == images[end - 1] << 1 && !(run & images[end]);
+         ++end)
+      run |= images[end];
     for (size_t n = b; n < end; ++n) {
       apart = apart && !(seen & images[n]);
       seen |= images[n];
