@@ -187,6 +187,7 @@ std::string index_text(const IndexExpr& e, const std::map<std::string, std::stri
     }
     case Kind::Mul: {
       const std::string a = in_parens(inner(e.args()[0]));
+      if (a == "0") return a;
       if (e.constant() == -1) return "-" + a;
       return std::to_string(e.constant()) + " * " + a;
     }
