@@ -167,7 +167,7 @@ KernelEmitter::SharedPlace KernelEmitter::shared_place(const SharedBuffer& b, co
       }
       for (size_t n = 0; n < out.moves.size(); ++n) {
         const uint64_t x = uint64_t(g.at.at(axis)[size_t(1) << n]);
-        out.moves[n] += low(x) + x / uint64_t(block) * uint64_t(stride);
+        out.moves[n] ^= low(x) + x / uint64_t(block) * uint64_t(stride);
       }
       for (uint64_t v : lane) out.thread_moves |= low(v);
       for (uint64_t v : warp) out.thread_moves |= low(v);
