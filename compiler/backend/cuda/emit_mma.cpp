@@ -99,6 +99,8 @@ void KernelEmitter::mma(const Instr& i) {
     for (auto& list : needed) {
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
+      if (from.inner && from.inner != int(list.size()))
+        return refuse(i, "parts of the product need different numbers of loads");
       from.inner = int(list.size());
       for (int l : list) from.regs.push_back(l * m->elements);
     }

@@ -167,13 +167,21 @@ KernelEmitter::SharedPlace KernelEmitter::shared_place(const SharedBuffer& b, co
       }
       for (size_t n = 0; n < out.moves.size(); ++n) {
         const uint64_t x = uint64_t(g.at.at(axis)[size_t(1) << n]);
-        out.moves[n] += low(x) + x / uint64_t(block) * uint64_t(stride);
+        out.moves[n] ^= low(x) + x / uint64_t(block) * uint64_t(stride);
       }
       for (uint64_t v : lane) out.thread_moves |= low(v);
       for (uint64_t v : warp) out.thread_moves |= low(v);
     }
     const IndexExpr& u = parts[d].uniform;
-    if (u == IndexExpr(0)) continue;
+    if (u.is_const()) {
+      const uint64_t x = uint64_t(u.constant());
+      for (int r = 0; r < g.registers; ++r) {
+        flips[size_t(r)] ^= int64_t(shifted(low(x)));
+        repeats[size_t(r)] += int64_t(x / uint64_t(block) * shifted(uint64_t(stride)));
+      }
+      out.thread_moves |= low(x);
+      continue;
+    }
     const int64_t divides = facts_.divisor(u);
     const std::string text = uniform(u);
     if (stride)
