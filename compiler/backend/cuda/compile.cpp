@@ -2,8 +2,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -62,9 +62,10 @@ std::string read_file(const fs::path& p) {
 
 // "ptxas info    : Compiling entry function 'name' for 'sm_80'" and the lines about it.
 void read_resources(const std::string& log, std::vector<Resources>& kernels) {
-  static const std::regex entry("entry function '([^']+)'"), properties("Function properties for (\\S+)"),
-      frame("(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes spill loads"), used("Used (\\d+) registers"),
-      shared("(\\d+) bytes smem");
+  static const std::regex entry("entry function '([^']+)'"),
+      properties("Function properties for (\\S+)"),
+      frame("(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes spill loads"),
+      used("Used (\\d+) registers"), shared("(\\d+) bytes smem");
   Resources* at = nullptr;
   std::istringstream in(log);
   std::smatch m;
@@ -87,12 +88,14 @@ struct Limits {
   int64_t shared_kilobytes;  // of a multiprocessor, 1 KB a block reserved
 };
 // CUDA programming guide, "Technical specifications per compute capability".
-constexpr Limits kLimits[] = {{80, 64, 32, 164}, {86, 48, 16, 100}, {87, 48, 16, 164}, {89, 48, 24, 100}, {90, 64, 32, 228}, {100, 64, 32, 228}, {103, 64, 32, 228}, {120, 48, 24, 100}};
+constexpr Limits kLimits[] = {{80, 64, 32, 164},  {86, 48, 16, 100}, {87, 48, 16, 164},
+                              {89, 48, 24, 100},  {90, 64, 32, 228}, {100, 64, 32, 228},
+                              {103, 64, 32, 228}, {120, 48, 24, 100}};
 
 }  // namespace
 
-// Warps take registers in units of 256; shared memory comes in units of 128 bytes, and a block takes
-// 1 KB beyond its own.
+// Warps take registers in units of 256; shared memory comes in units of 128 bytes, and a block
+// takes 1 KB beyond its own.
 double occupancy(const memory::Target& t, int threads, int registers, int64_t shared_bytes) {
   const Limits* l = nullptr;
   for (const Limits& x : kLimits)
@@ -127,16 +130,19 @@ Expected<Compiled> compile(const Source& s) {
   const std::string asked = "compile " + s.name + " for " + s.target;
   const auto nvcc = find_compiler();
   if (!nvcc)
-    return Refusal{asked, "", "no nvcc on PATH, in $CUDA_HOME/bin, /usr/local/cuda/bin or build/cuda/bin",
+    return Refusal{asked, "",
+                   "no nvcc on PATH, in $CUDA_HOME/bin, /usr/local/cuda/bin or build/cuda/bin",
                    "install the CUDA toolkit, or set CUDA_HOME or NAUTILUS_NVCC"};
   const auto target = memory::parse_target(s.target);
   if (!target) return target.error();
   const TemporaryFolder folder;
-  if (folder.path().empty()) return Refusal{asked, "", "no temporary folder can be made", "set TMPDIR"};
+  if (folder.path().empty())
+    return Refusal{asked, "", "no temporary folder can be made", "set TMPDIR"};
   const fs::path source = folder.path() / "kernel.cu", cubin = folder.path() / "kernel.cubin";
   std::ofstream(source) << s.text;
-  const auto [status, log] = run(quoted(*nvcc) + " -std=c++17 -O3 -cubin -arch=" + s.target + " -Xptxas -v --keep-dir " +
-                                 quoted(folder.path().string()) + " -o " + quoted(cubin.string()) + " " + quoted(source.string()));
+  const auto [status, log] = run(quoted(*nvcc) + " -std=c++17 -O3 -cubin -arch=" + s.target +
+                                 " -Xptxas -v --keep-dir " + quoted(folder.path().string()) +
+                                 " -o " + quoted(cubin.string()) + " " + quoted(source.string()));
   if (status != 0) {
     std::string words = log.substr(0, 2000);
     for (size_t at; (at = words.find(folder.path().string() + "/")) != std::string::npos;)
@@ -153,9 +159,10 @@ Expected<Compiled> compile(const Source& s) {
   }
   read_resources(log, c.kernels);
   for (size_t n = 0; n < c.kernels.size(); ++n)
-    c.kernels[n].occupancy = occupancy(*target, s.launches[n].threads, c.kernels[n].registers, c.kernels[n].shared_bytes);
+    c.kernels[n].occupancy = occupancy(*target, s.launches[n].threads, c.kernels[n].registers,
+                                       c.kernels[n].shared_bytes);
   std::istringstream in(log);
-  static const std::regex remark("\\(?C75\\d\\d\\)?|warning|Potential Performance Loss");
+  static const std::regex remark("C75\\d\\d|ptxas (warning|Warning)|Potential Performance Loss");
   for (std::string line; std::getline(in, line);)
     if (std::regex_search(line, remark)) c.warnings.push_back(line);
   return c;

@@ -53,7 +53,7 @@ KernelEmitter::Place KernelEmitter::global_place(const Instr& i, const Geometry&
   std::vector<std::function<std::string(const Pick&)>> adds;
   bool any_known = false;
   const std::string as64 = s.small ? "" : "int64_t";
-  auto scaled = [&](const std::string& x, size_t d) {
+  const auto scaled = [s, as64](const std::string& x, size_t d) {
     if (x == "0") return x;
     if (s.text[d] == "1") return x;
     return (as64.empty() ? in_parens(x) : as64 + "(" + x + ")") + " * " + s.text[d];

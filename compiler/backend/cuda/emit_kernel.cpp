@@ -146,6 +146,7 @@ void KernelEmitter::frame() {
     const Range extent = facts_.range(g.extent);
     facts_.ranges[g.iv] = {0, extent.high ? std::optional(*extent.high - 1) : std::nullopt};
     facts_.divisors[g.iv] = 1;
+    facts_.bounds.push_back({g.iv, 0, g.extent - 1});
     if (g.extent == IndexExpr(1)) {
       text_[g.iv] = "0";
       facts_.ranges[g.iv] = {0, 0};
@@ -197,6 +198,16 @@ void KernelEmitter::frame() {
     end += 8 * b.slots;
   }
   launch_.shared_bytes = end;
+  if (k_.mbarriers.empty()) return;
+  const std::string init = helpers_.use("mbarrier_init");
+  constant("if (threadIdx.x == 0) {");
+  for (const memory::MBarrier& b : k_.mbarriers)
+    for (int n = 0; n < b.slots; ++n)
+      constant("  " + init + "(" + buffers_[b.name] + (n ? " + " + std::to_string(8 * n) : "") +
+               ", " + std::to_string(b.arrivals) + ");");
+  constant("  mbarrier_init_fence();");
+  constant("}");
+  constant("__syncthreads();");
 }
 
 // Constants of the source: tiles of one number, unless something needs them in registers.
@@ -314,6 +325,8 @@ void KernelEmitter::instruction(const Instr& i) {
       return exchange(i);
     case Code::Rename:
       return rename(i);
+    case Code::Slice:
+      return slice(i);
     case Code::LoadGlobal:
       return load_global(i);
     case Code::StoreGlobal:
@@ -330,6 +343,13 @@ void KernelEmitter::instruction(const Instr& i) {
       return copy_shared(i);
     case Code::Mma:
       return mma(i);
+    case Code::CopyBulk:
+    case Code::BulkStore:
+      return bulk(i);
+    case Code::Wgmma:
+      return wgmma(i);
+    case Code::MmaWait:
+      return mma_wait(i);
     case Code::For:
       return loop(i);
     case Code::If:
@@ -390,6 +410,7 @@ void KernelEmitter::loop(const Instr& i) {
   text_[i.iv] = iv;
   facts_.ranges[i.iv] = {low.low, high.high ? std::optional(*high.high - 1) : std::nullopt};
   facts_.divisors[i.iv] = std::gcd(i.step, facts_.divisor(i.lower));
+  facts_.bounds.push_back({i.iv, i.lower, i.upper - 1});
   const bool known = i.lower.is_const() && i.upper.is_const();
   const int64_t trips =
       known ? (i.upper.constant() - i.lower.constant() + i.step - 1) / i.step : -1;
@@ -400,14 +421,30 @@ void KernelEmitter::loop(const Instr& i) {
   moves(around);
   close();
   moves(out);
+  facts_.bounds.pop_back();
   text_.erase(i.iv);
   facts_.ranges.erase(i.iv);
   facts_.divisors.erase(i.iv);
 }
 
+// Whether any element that the warp holds is true.
+std::string KernelEmitter::any_held(int value) {
+  const Geometry& g = geometry(value);
+  const Test inside = test(Cond::always(), g);
+  const std::string any = names_.fresh("any");
+  line("bool " + any + " = false;");
+  const Pick over = all(g.registers);
+  const std::string c = inside(over);
+  unrolled(over, any + " = " + any + " || " + (c.empty() ? "" : "(" + c + ") && ") +
+                     read(value, over) + ";");
+  return "__any_sync(0xffffffffu, " + any + ")";
+}
+
 void KernelEmitter::branch(const Instr& i) {
   const std::string c =
-      ready(simplify(i.cond, {}), {})([](const std::string&) { return std::string(); });
+      i.operands.empty()
+          ? ready(simplify(i.cond, {}), {})([](const std::string&) { return std::string(); })
+          : any_held(i.operands[0]);
   const bool always = c.empty();
   auto side = [&](const Region& r) {
     region(r);

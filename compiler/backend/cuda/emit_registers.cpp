@@ -57,6 +57,25 @@ void KernelEmitter::iota(const Instr& i) {
   });
 }
 
+// The lane holds its elements of the part already: another register of it.
+void KernelEmitter::slice(const Instr& i) {
+  const Geometry &from = geometry(i.operands[0]), &to = geometry(i.results[0]);
+  std::map<std::vector<int64_t>, int> where;
+  for (int r = 0; r < from.registers; ++r) where.emplace(from.point(r, from.axes), r);
+  std::vector<int> table;
+  for (int r = 0; r < to.registers; ++r) {
+    std::vector<int64_t> at = to.point(r, from.axes);
+    for (size_t n = 0; n < at.size(); ++n) at[n] += i.index[n].constant();
+    const auto it = where.find(at);
+    bool padding = false;
+    for (size_t n = 0; n < at.size(); ++n)
+      padding = padding || at[n] - i.index[n].constant() >= to.axes[n].extent;
+    if (it == where.end() && !padding) return refuse(i, "elements of the part lie in other lanes");
+    table.push_back(it == where.end() ? 0 : it->second);
+  }
+  produce_raw(i.results[0], [&](const Pick& p) { return raw(i.operands[0], p.through(table)); });
+}
+
 void KernelEmitter::rename(const Instr& i) { copy(i.results[0], i.operands[0]); }
 
 }  // namespace nautilus::cuda

@@ -257,8 +257,8 @@ std::optional<KernelEmitter::MatrixLoad> KernelEmitter::matrix_place(const Instr
   const std::string base = slot_base(b, i.slot);
   // By the register of the fragment; lanes whose row is padding read the buffer's start.
   m.place.add = [=](const Pick& p) {
-    Pick q{p.var, {}};
-    for (int r : p.regs) q.regs.push_back(r / m.elements * row);
+    Pick q = p;
+    for (int& r : q.regs) r = r / m.elements * row;
     const std::string a = place.place.add(q), c = ok(q);
     return c.empty() ? a : "((" + c + ") ? " + a + " : 0)";
   };

@@ -97,7 +97,7 @@ std::string KernelEmitter::wanted_name(int variable) const {
   };
   look(role_->body);
   if (!origin.empty()) return origin.starts_with("S_") ? origin.substr(2) + "_tile" : origin;
-  if (!made) return "carried" + std::to_string(values[0]);
+  if (!made) return "carried_" + std::to_string(values[0]);
   const std::string id = std::to_string(made->results[0]);
   switch (made->code) {
     case Code::LoadGlobal:
@@ -105,14 +105,14 @@ std::string KernelEmitter::wanted_name(int variable) const {
     case Code::LoadShared:
       return made->buffer + "_tile";
     case Code::Map:
-      return std::string(op_name(made->op)) + id;
+      return std::string(op_name(made->op)) + "_" + id;
     case Code::Reduce:
-      return std::string(poly::reduce_op_name(made->reduce)) + id;
+      return std::string(poly::reduce_op_name(made->reduce)) + "_" + id;
     case Code::For:
     case Code::If:
-      return "carried" + id;
+      return "carried_" + id;
     default:
-      return std::string(memory::code_name(made->code)) + id;
+      return std::string(memory::code_name(made->code)) + "_" + id;
   }
 }
 

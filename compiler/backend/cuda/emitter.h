@@ -116,6 +116,7 @@ class KernelEmitter {
   void instruction(const Instr& i);
   void loop(const Instr& i);
   void branch(const Instr& i);
+  std::string any_held(int value);
   void moves(const std::vector<std::pair<int, int>>& to_from);  // values, in parallel
   void find_constants(const Region& r);
   void find_deferred(const Region& r);
@@ -157,6 +158,7 @@ class KernelEmitter {
   void iota(const Instr& i);
   void cast(const Instr& i);
   void rename(const Instr& i);
+  void slice(const Instr& i);
   void reduce(const Instr& i);
   void exchange(const Instr& i);
 
@@ -242,9 +244,18 @@ class KernelEmitter {
 
   // emit_sync, emit_bulk, emit_wgmma
   void synchronize(const Instr& i);
-  void barriers();
   std::string barrier_slot(const std::string& name, const IndexExpr& slot);
+  std::string elected() const;
   void bulk(const Instr& i);
+  std::string tensor_map(const Instr& i, const SharedBuffer& b, int swizzle);
+  struct SharedOperand {                          // of wgmma
+    std::string descriptor;                       // of the part of the thread's warpgroup
+    std::function<std::string(const Pick&)> add;  // sixteenths of bytes that a start adds
+    int transposed = 0;
+  };
+  std::optional<SharedOperand> shared_operand(
+      const Instr& i, bool first, const Geometry& c,
+      const std::vector<std::map<std::string, int64_t>>& starts);
   void wgmma(const Instr& i);
   void mma_wait(const Instr& i);
 };

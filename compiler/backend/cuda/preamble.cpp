@@ -26,6 +26,15 @@ std::string Helpers::use(const std::string& name) {
   return name;
 }
 
+std::string Helpers::use_wgmma(int n, const std::string& type, bool registers, int transposed_a,
+                               int transposed_b) {
+  const std::string name = "wgmma_m64n" + std::to_string(n) + "_" + type +
+                           (registers ? "_registers" : "") + (transposed_a ? "_a_transposed" : "") +
+                           (transposed_b ? "_b_transposed" : "");
+  made_.emplace(name, wgmma_helper(name, n, type, registers, transposed_a, transposed_b).text);
+  return name;
+}
+
 std::string Helpers::text() const {
   std::set<std::string> headers{"stdint.h"};
   std::string s;
@@ -35,9 +44,13 @@ std::string Helpers::text() const {
       if (!h.header.empty()) headers.insert(h.header);
       s += h.text;
     }
+  for (const auto& [name, text] : made_) s += text;
   std::string includes;
   for (const std::string& h : headers) includes += "#include <" + h + ">\n";
-  return includes + "\n#define DEVICE static __device__ __forceinline__\n\n" + s;
+  return includes +
+         "\n#pragma nv_diag_suppress 177  // helpers that a kernel does not need\n#define DEVICE "
+         "static __device__ __forceinline__\n\n" +
+         s;
 }
 
 }  // namespace nautilus::cuda

@@ -87,7 +87,10 @@ std::string sum_text(const std::vector<std::string>& terms) {
   std::string s;
   for (const std::string& t : terms) {
     if (t == "0") continue;
-    if (s.empty())
+    const bool flips = t.find(" ^ ") != std::string::npos && in_parens(t) != t;
+    if (flips)
+      s += (s.empty() ? "(" : " + (") + t + ")";
+    else if (s.empty())
       s = t;
     else
       s += t[0] == '-' ? " - " + t.substr(1) : " + " + t;
@@ -150,7 +153,19 @@ bool Facts::never_negative(const IndexExpr& e) const {
 
 bool Facts::always(const Cond::Atom& a) const {
   const Range r = range(a.expr);
-  return r.low && (a.equality ? *r.low == 0 && r.high && *r.high == 0 : *r.low >= 0);
+  if (a.equality) return r.low && r.high && *r.low == 0 && *r.high == 0;
+  if (r.low && *r.low >= 0) return true;
+  // With each variable at the end where the expression is least, innermost first.
+  IndexExpr least = a.expr;
+  for (size_t n = bounds.size(); n-- > 0;) {
+    const Bound& b = bounds[n];
+    const int64_t c = least.coefficient(b.name);
+    if (c == 0) continue;
+    least = least - IndexExpr::var(b.name) * c + (c < 0 ? b.high : b.low) * c;
+    const Range x = range(least);
+    if (x.low && *x.low >= 0) return true;
+  }
+  return false;
 }
 
 int64_t Facts::divisor(const IndexExpr& e) const { return memory::divisor(e, divisors); }

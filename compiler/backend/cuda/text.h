@@ -33,6 +33,12 @@ struct Range {
 };
 struct Facts {
   std::map<std::string, Range> ranges;
+  // Bounds of loop variables and grid indices over names bound further out, in order of binding.
+  struct Bound {
+    std::string name;
+    IndexExpr low, high;  // inclusive
+  };
+  std::vector<Bound> bounds;
   std::map<std::string, int64_t> divisors;  // of every value of the name
   Range range(const IndexExpr& e) const;
   bool never_negative(const IndexExpr& e) const;

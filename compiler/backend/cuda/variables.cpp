@@ -116,6 +116,7 @@ void Variables::instruction(const Instr& i, Live& live, bool record) {
           wishes_.emplace_back(i.results[n], r.yields[n]);
         }
     }
+    live.insert(i.operands.begin(), i.operands.end());
     return;
   }
   live = through;

@@ -1,0 +1,157 @@
+// What emitted sources look like, and that they compile without spills.
+#include <filesystem>
+
+#include "compiler/backend/cuda/emitter.h"
+#include "tests/cuda/helpers.h"
+
+namespace nautilus::cuda {
+namespace {
+
+std::vector<std::string> own_samples() {
+  std::vector<std::string> files;
+  for (const auto& f : std::filesystem::directory_iterator(std::string(NAUTILUS_SOURCE_DIR) +
+                                                           "/tests/cuda/samples"))
+    files.push_back(f.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+memory::Module module_of(const std::string& file) {
+  std::ifstream in(file);
+  std::stringstream s;
+  s << in.rdbuf();
+  auto m = memory::parse(s.str(), file);
+  if (!m) {
+    ADD_FAILURE() << m.error().text();
+    return {};
+  }
+  return *m;
+}
+
+TEST(CudaEmit, AmpereProduct) {
+  const Source s = source_of(sample("ampere_product"));
+  EXPECT_EQ(s.launches.size(), 1u);
+  EXPECT_EQ(s.launches[0].threads, 128);
+  EXPECT_EQ(s.launches[0].shared_bytes, 24576);
+  // Matrices by ldmatrix, copies by 16 bytes with zeros where the tile ends, sums in place.
+  EXPECT_NE(s.text.find("load_matrix<4, false>("), std::string::npos);
+  EXPECT_NE(s.text.find("copy_async<16>("), std::string::npos);
+  EXPECT_NE(s.text.find("mma_f16(&C_tile["), std::string::npos);
+  EXPECT_NE(s.text.find("// The first two tiles of the ring."), std::string::npos);
+  // The accumulator is one array: what the loop carries is not copied.
+  EXPECT_EQ(count(s.text, "float C_tile"), 1);
+  EXPECT_EQ(s.text.find("saved"), std::string::npos);
+}
+
+TEST(CudaEmit, AttentionKeepsItsSumsInPlace) {
+  const Source s = source_of(sample("causal_attention"));
+  EXPECT_EQ(count(s.text, "float O_tile"), 1);
+  EXPECT_NE(s.text.find("load_matrix<4, true>("), std::string::npos);
+  EXPECT_NE(s.text.find("exp2_approx("), std::string::npos);
+  EXPECT_NE(s.text.find("__shfl_xor_sync("), std::string::npos);
+  // Heads are in range by the grid: only the rows of the last tile are tested.
+  EXPECT_EQ(s.text.find("H - h"), std::string::npos);
+}
+
+TEST(CudaEmit, VectorsWhereTheyAreProvable) {
+  const Source s = source_of(sample("gather_sums"));
+  EXPECT_NE(s.text.find("load_global<16>("), std::string::npos);  // rows of 64 floats
+  EXPECT_NE(s.text.find("load_shared<16>("), std::string::npos);
+  EXPECT_NE(s.text.find("store_shared<16>("), std::string::npos);
+  EXPECT_EQ(s.zeroed, std::vector<std::string>{"S"});
+}
+
+TEST(CudaEmit, SameTextTwice) {
+  for (const char* name : {"ampere_product", "gather_sums", "causal_attention", "hopper_product"})
+    EXPECT_EQ(source_of(sample(name)).text, source_of(sample(name)).text) << name;
+}
+
+TEST(CudaEmit, SourceMap) {
+  const Source s = source_of(
+      module_of(std::string(NAUTILUS_SOURCE_DIR) + "/tests/cuda/samples/three_warps.mtile"));
+  ASSERT_FALSE(s.map.empty());
+  std::vector<std::string> lines;
+  std::istringstream in(s.text);
+  for (std::string l; std::getline(in, l);) lines.push_back(l);
+  bool product = false;
+  for (auto [line, node] : s.map) {
+    EXPECT_EQ(node, 7);
+    ASSERT_LE(line, int(lines.size()));
+    product = product || lines[size_t(line - 1)].find("mma_bf16(") != std::string::npos;
+  }
+  EXPECT_TRUE(product);
+}
+
+TEST(CudaEmit, RefusesWhatDoesNotVerify) {
+  memory::Module m = sample("ampere_product");
+  m.target = "sm_70";
+  EXPECT_FALSE(emit(m));
+}
+
+TEST(CudaEmit, HopperInstructions) {
+  const Source s = source_of(sample("hopper_product"));
+  for (const char* what :
+       {"mbarrier_init(", "mbarrier_wait(", "bulk_load_2d(", "bulk_store_2d(", "wgmma_m64n128_f16(",
+        "mma_wait<1>()", "store_matrix<4, false>(", "more_registers<232>()",
+        "fewer_registers<40>()", "proxy_fence()", "named_sync<1, 256>()"})
+    EXPECT_NE(s.text.find(what), std::string::npos) << what;
+  ASSERT_EQ(s.launches[0].maps.size(), 3u);
+  for (const TensorMap& m : s.launches[0].maps) EXPECT_EQ(m.swizzle, 3);
+  EXPECT_EQ(count(s.text, "float C_tile"), 1);
+}
+
+TEST(CudaLauncher, ChecksBeforeItLaunches) {
+  const Source s = source_of(sample("hopper_product"));
+  EXPECT_NE(emit_header(s).find("int hopper_product_launch(const void* A, const void* B, void* C, "
+                                "int64_t M, int64_t N8, int64_t K8, void* stream);"),
+            std::string::npos)
+      << emit_header(s);
+  const std::string l = emit_launcher(s);
+  EXPECT_NE(l.find("is not aligned to 16 bytes"), std::string::npos);
+  EXPECT_NE(l.find("CU_TENSOR_MAP_SWIZZLE_128B"), std::string::npos);
+  EXPECT_NE(l.find("more than 2^31 - 1 blocks"), std::string::npos);
+}
+
+TEST(CudaOccupancy, Limits) {
+  const memory::Target a100 = *memory::parse_target("sm_80"),
+                       h200 = *memory::parse_target("sm_90a");
+  EXPECT_DOUBLE_EQ(occupancy(a100, 1024, 32, 0), 1.0);
+  EXPECT_DOUBLE_EQ(occupancy(a100, 128, 255, 0), 8.0 / 64);  // two blocks of 4 warps by registers
+  EXPECT_DOUBLE_EQ(occupancy(a100, 128, 64, 100000), 4.0 / 64);  // one block by shared memory
+  EXPECT_DOUBLE_EQ(occupancy(h200, 128, 64, 100000), 8.0 / 64);
+}
+
+void expect_compiles(const memory::Module& m) {
+  const Source s = source_of(m);
+  const auto c = compile(s);
+  ASSERT_TRUE(c) << c.error().text();
+  ASSERT_EQ(c->kernels.size(), m.kernels.size());
+  EXPECT_FALSE(c->cubin.empty());
+  for (const Resources& r : c->kernels) {
+    EXPECT_GT(r.registers, 0) << r.kernel;
+    EXPECT_EQ(r.spill_bytes, 0) << r.kernel;
+    EXPECT_EQ(r.local_bytes, 0) << r.kernel << ": tiles in local memory";
+    EXPECT_GT(r.occupancy, 0) << r.kernel;
+  }
+  EXPECT_TRUE(c->warnings.empty()) << c->warnings[0];
+}
+
+TEST(CudaCompile, SamplesWithoutSpills) {
+  if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
+  for (const char* name : {"ampere_product", "gather_sums", "causal_attention"})
+    expect_compiles(sample(name));
+  memory::Module m = sample("causal_attention");
+  m.target = "sm_90";
+  expect_compiles(m);
+}
+TEST(CudaCompile, Hopper) {
+  if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
+  expect_compiles(sample("hopper_product"));
+}
+TEST(CudaCompile, EveryInstruction) {
+  if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
+  for (const std::string& f : own_samples()) expect_compiles(module_of(f));
+}
+
+}  // namespace
+}  // namespace nautilus::cuda
