@@ -45,6 +45,7 @@ class Emitter {
   std::map<std::string, int64_t> uniform_;  // names in scope -> divisor
   std::set<std::string> names_;             // taken
   std::map<TileId, double> constants_;
+  std::map<std::pair<std::string, std::string>, Exchange> moves_;
   std::map<TileId, const tile::Instr*> loads_, defs_;
   std::map<TileId, Sum> sums_;        // by the result of the addition
   std::set<TileId> left_out_;         // products that are part of a sum, votes of branches
@@ -78,7 +79,9 @@ class Emitter {
   ValueId broadcast(ValueId v, const FragmentType& t);
   ValueId convert(TileId v, const Placement& p);
   bool registers_reach(TileId v, const Placement& p);  // without a trip
-  std::string in_shared(TileId v, const std::string& inner);
+  Exchange move(const Placement& from, const Placement& to);  // exchange(), remembered
+  std::string in_shared(TileId v);
+  std::string trip(TileId of, ValueId v);  // a value of the tile's shape, stored
   std::optional<std::pair<ValueId, size_t>> known(TileId v) const;
   std::optional<std::pair<std::string, size_t>> known_buffer(TileId v) const;
   std::string fresh(const std::string& base);

@@ -89,7 +89,7 @@ ValueId Emitter::load_buffer(const std::string& buffer, std::vector<IndexExpr> i
   i.code = Code::LoadShared;
   i.buffer = buffer;
   i.index = std::move(index);
-  if (matrix) {
+  if (matrix && (type_bytes(t.elem) == 2 || type_bytes(t.elem) == 4) && t.axes.size() > 1) {
     const ValueId v = k_.next_value;
     k_.types[v] = t;
     i.results = {v};

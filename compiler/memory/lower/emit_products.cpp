@@ -34,10 +34,10 @@ void Emitter::matrix_product(const Product& p, const tile::Instr& dot, TileId re
     const Placement &whole, &part;
     bool split;
     std::vector<ValueId> registers;  // whole, in the narrow type
-    std::string buffer;
+    std::vector<std::string> buffers;  // whole; of each part of a split factor if it was split before
   };
-  Side sides[2] = {{p.first, p.a, p.a_part, p.split_first, {}, ""},
-                   {p.second, p.b, p.b_part, p.split_second, {}, ""}};
+  Side sides[2] = {{p.first, p.a, p.a_part, p.split_first, {}, {}},
+                   {p.second, p.b, p.b_part, p.split_second, {}, {}}};
   for (Side& s : sides) {
     const FragmentType t = fragment(s.v, s.whole);
     bool registers = p.axes.k.size() == 1 && registers_reach(s.v, s.whole);
@@ -48,8 +48,11 @@ void Emitter::matrix_product(const Product& p, const tile::Instr& dot, TileId re
     }
     if (registers)
       s.registers = factors(get(s.v, s.whole), p.narrow, s.split);
+    else if (s.split && !known_buffer(s.v))
+      for (ValueId v : factors(get(s.v, fragment(s.v).place), p.narrow, true))
+        s.buffers.push_back(trip(s.v, v));
     else
-      s.buffer = in_shared(s.v, "");
+      s.buffers = {in_shared(s.v)};
   }
   if (error_) return;
 
@@ -87,8 +90,10 @@ void Emitter::matrix_product(const Product& p, const tile::Instr& dot, TileId re
       }
       return out;
     }
-    const ValueId v = load_buffer(s.buffer, std::move(index), t, true);
-    return factors(v, p.narrow, s.split);
+    if (s.buffers.size() > 1) t.elem = p.narrow;
+    std::vector<ValueId> out;
+    for (const std::string& b : s.buffers) out.push_back(load_buffer(b, index, t, true));
+    return out.size() > 1 ? out : factors(out[0], p.narrow, s.split);
   };
   auto step = [&](ValueId acc, const IndexExpr& start, const std::map<std::string, IndexExpr>& at) {
     const auto a = part(sides[0], start, at), b = part(sides[1], start, at);
@@ -156,7 +161,7 @@ void Emitter::lane_product(const tile::Instr& dot, TileId result, TileId onto) {
                        place == l_.place.end() ? Placement{} : place->second};
   ValueId sum = onto >= 0 ? get_as(onto, c) : b_->constant(0, c);
   std::string buffers[2];
-  for (size_t n = 0; n < 2; ++n) buffers[n] = in_shared(dot.operands[n], "");
+  for (size_t n = 0; n < 2; ++n) buffers[n] = in_shared(dot.operands[n]);
   if (error_) return;
   std::map<std::string, IndexExpr> at;
   auto term = [&](size_t n) {

@@ -33,7 +33,7 @@ void Emitter::define(TileId v, ValueId is) {
   levels_.back().values[v].push_back(is);
   auto it = demands_.find(v);
   if (it == demands_.end()) return;
-  if (it->second.shared) in_shared(v, "");
+  if (it->second.shared) in_shared(v);
   for (const Placement& p : it->second.places) get(v, p);
 }
 void Emitter::defined_in_shared(TileId v, const std::string& buffer) {
@@ -75,13 +75,13 @@ ValueId Emitter::convert(TileId v, const Placement& p) {
   if (const auto buffer = known_buffer(v)) {
     std::vector<IndexExpr> index;
     for (const Axis& a : t.axes) index.push_back(IndexExpr::var(a.name));
-    return load_buffer(buffer->first, std::move(index), t, false);
+    return load_buffer(buffer->first, std::move(index), t, true);
   }
   std::optional<ValueId> from;
   for (size_t n = levels_.size(); n-- > 0;)
     if (auto it = levels_[n].values.find(v); it != levels_[n].values.end())
       for (ValueId m : it->second)
-        if (!from && exchange(k_.types.at(m).place, p) != Exchange::Shared) from = m;
+        if (!from && move(k_.types.at(m).place, p) != Exchange::Shared) from = m;
   if (from) return b_->exchange(*from, p);
   auto load = defs_.find(v);
   if (load != defs_.end() && load->second->code == tile::Code::Load &&
@@ -89,10 +89,10 @@ ValueId Emitter::convert(TileId v, const Placement& p) {
     return load_as(*load->second, p);
   if (load != defs_.end() && load->second->code == tile::Code::Iota)
     return b_->iota(load->second->index[0], t.axes, p);
-  const std::string buffer = in_shared(v, "");
+  const std::string buffer = in_shared(v);
   std::vector<IndexExpr> index;
   for (const Axis& a : t.axes) index.push_back(IndexExpr::var(a.name));
-  return load_buffer(buffer, std::move(index), t, false);
+  return load_buffer(buffer, std::move(index), t, true);
 }
 
 bool Emitter::registers_reach(TileId v, const Placement& p) {
@@ -100,40 +100,48 @@ bool Emitter::registers_reach(TileId v, const Placement& p) {
   for (size_t n = levels_.size(); n-- > 0;)
     if (auto it = levels_[n].values.find(v); it != levels_[n].values.end())
       for (ValueId m : it->second)
-        if (exchange(k_.types.at(m).place, p) != Exchange::Shared) return true;
+        if (move(k_.types.at(m).place, p) != Exchange::Shared) return true;
   return false;
 }
 
-// All of a tile in shared memory, rows along `inner` ("": along the registers of a lane).
-std::string Emitter::in_shared(TileId v, const std::string& inner) {
+// All of a tile in shared memory.
+std::string Emitter::in_shared(TileId v) {
   if (const auto b = known_buffer(v)) return b->first;
   const auto value = known(v);
-  if (divergent_) {  // warps that part cannot meet at a barrier
-    if (selects_.insert(divergent_).second) again_ = true;
-  }
   if (value->second + 1 < levels_.size()) {
     Demand& d = demands_[v];
     if (!d.shared) again_ = true;
     d.shared = true;
   }
-  const FragmentType t = k_.types.at(value->first);
-  std::string along = inner;
-  if (along.empty())
-    for (const Axis& a : t.axes)
-      if (along.empty() && t.place.map.in_bits("register") &&
-          t.place.map.image("register", 0, a.name) == 1)
-        along = a.name;
+  return levels_.back().buffers[v] = trip(v, value->first);
+}
+
+// Rows along the registers of a lane.
+std::string Emitter::trip(TileId of, ValueId v) {
+  // Warps that part cannot meet at a barrier.
+  if (divergent_ && selects_.insert(divergent_).second) again_ = true;
+  const FragmentType t = k_.types.at(v);
+  std::string along;
+  for (const Axis& a : t.axes)
+    if (along.empty() && t.place.map.in_bits("register") &&
+        t.place.map.image("register", 0, a.name) == 1)
+      along = a.name;
   if (along.empty()) along = t.axes.back().name;
-  const std::string name = buffer_for("trip", t.elem, t.axes, along, needed_extents(v));
+  const std::string name = buffer_for("trip", t.elem, t.axes, along, needed_extents(of));
   Instr o;
   o.code = Code::StoreShared;
   o.buffer = name;
-  o.operands = {value->first};
+  o.operands = {v};
   for (const Axis& a : t.axes) o.index.push_back(IndexExpr::var(a.name));
   widen_shared(o, t);
   b_->emit(std::move(o));
-  levels_.back().buffers[v] = name;
   return name;
+}
+
+Exchange Emitter::move(const Placement& from, const Placement& to) {
+  auto [it, fresh_one] = moves_.try_emplace({to_string(from), to_string(to)});
+  if (fresh_one) it->second = exchange(from, to);
+  return it->second;
 }
 
 ValueId Emitter::broadcast(ValueId v, const FragmentType& t) {

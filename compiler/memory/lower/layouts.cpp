@@ -222,8 +222,15 @@ class Inference {
     std::set<std::string> contracted;
     for (const auto& [v, p] : out_.products)
       for (const Axis& a : p.axes.k) contracted.insert(a.name);
+    // Products with the rows of one whose columns are reduced share its warps along the rows.
+    std::set<std::vector<std::string>> row_wise;
     for (auto& [v, p] : out_.products) {
-      grid_of_warps(p, out_.warps, free_columns(p.axes.n, out_.reduced));
+      const int64_t columns = free_columns(p.axes.n, out_.reduced);
+      grid_of_warps(p, out_.warps, columns);
+      if (columns && p.row_warps > 1) row_wise.insert(names_of(p.axes.m));
+    }
+    for (auto& [v, p] : out_.products) {
+      if (row_wise.count(names_of(p.axes.m))) grid_of_warps(p, out_.warps, 1);
       place_product(p, out_.warps, contracted);
     }
     for (const tile::Instr* i : all_)

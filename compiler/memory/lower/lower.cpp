@@ -12,7 +12,7 @@ namespace {
 using namespace lowering;
 
 // Registers a thread that tiles may take: of 255, what addresses and temporaries leave.
-constexpr int64_t kRegisters = 168, kAllRegisters = 232;
+constexpr int64_t kRegisters = 200, kAllRegisters = 250;
 constexpr int kMostWarps = 16;
 
 int64_t knob(const LowerOptions& o, const std::string& name, int64_t otherwise) {
@@ -83,10 +83,9 @@ class Lowering {
         return made.error();
       }
       const int64_t pressure = register_pressure(*made);
-      if (!best || pressure < least) {
-        best = *std::move(made);
-        least = pressure;
-      }
+      if (best && pressure >= least) break;  // more warps hold copies
+      best = *std::move(made);
+      least = pressure;
       if (least <= kRegisters || asked) break;
     }
     if (!best)

@@ -75,6 +75,7 @@ class Pipelining {
   }
 
   void region(Region& r) {
+    early(r);
     for (size_t n = 0; n < r.body.size(); ++n) {
       for (Region& inner : r.body[n].regions) region(inner);
       if (r.body[n].code != Code::For || stages_ < 2) continue;
@@ -90,6 +91,32 @@ class Pipelining {
       n += before.size();
       r.body.insert(r.body.begin() + ptrdiff_t(at), std::make_move_iterator(before.begin()),
                     std::make_move_iterator(before.end()));
+    }
+  }
+
+  // A copy depends on nothing that lanes compute: it starts right behind the copy, loop or branch
+  // before it, in a group of its own.
+  void early(Region& r) {
+    for (size_t n = 1; n < r.body.size(); ++n) {
+      if (r.body[n].code != Code::CopyAsync || !r.body[n].operands.empty() ||
+          stored_.count(r.body[n].tensor))
+        continue;
+      size_t at = n;
+      while (at > 0 && r.body[at - 1].regions.empty() && !is_copy(r.body[at - 1]) &&
+             r.body[at - 1].code != Code::CopyCommit && r.body[at - 1].buffer != r.body[n].buffer)
+        --at;
+      if (at == n) continue;
+      if (at == 0 || !is_copy(r.body[at - 1])) {
+        std::rotate(r.body.begin() + ptrdiff_t(at), r.body.begin() + ptrdiff_t(n),
+                    r.body.begin() + ptrdiff_t(n) + 1);
+        continue;
+      }
+      Instr copy = std::move(r.body[n]);
+      r.body.erase(r.body.begin() + ptrdiff_t(n));
+      Instr both[2] = {plain(Code::CopyCommit), std::move(copy)};
+      r.body.insert(r.body.begin() + ptrdiff_t(at), std::make_move_iterator(both),
+                    std::make_move_iterator(both + 2));
+      ++n;
     }
   }
 
@@ -115,6 +142,7 @@ class Pipelining {
                                  ? iv
                                  : IndexExpr::floordiv(iv - loop.lower, loop.step);
     std::vector<Instr> copies, rest;
+    std::erase_if(body.body, [](const Instr& i) { return i.code == Code::CopyCommit; });
     for (Instr& i : body.body)
       (i.code == Code::CopyAsync && ahead.count(i.buffer) ? copies : rest).push_back(std::move(i));
     body.body = std::move(rest);

@@ -311,8 +311,64 @@ tile::Kernel first_writes(const tile::Kernel& k, const tile::Module& m) {
   return out;
 }
 
+namespace {
+
+// Where a value is looked at, if all that look agree; nullopt: nobody has looked yet.
+using Needs = std::map<TileId, std::optional<Cond>>;
+
+void need(Needs& needs, TileId v, const Cond& c) {
+  std::optional<Cond>& n = needs[v];
+  n = !n || *n == c ? c : Cond::always();
+}
+
+void needs_of(const tile::Region& r, Needs& needs) {
+  for (TileId v : r.yields) need(needs, v, Cond::always());
+  for (size_t n = r.body.size(); n-- > 0;) {
+    const tile::Instr& i = r.body[n];
+    for (const tile::Region& inner : i.regions) needs_of(inner, needs);
+    Cond c = Cond::always();
+    if ((i.code == TileCode::Map || i.code == TileCode::Cast) && needs[i.results[0]])
+      c = *needs[i.results[0]];
+    if (i.code == TileCode::Mask) {
+      need(needs, i.operands[0], i.cond);
+      need(needs, i.operands[1], Cond::always());
+      continue;
+    }
+    for (TileId v : i.operands) need(needs, v, c);
+  }
+}
+
+bool names_known(const Cond& c, const std::vector<Axis>& axes, const std::set<std::string>& all) {
+  std::vector<std::string> vars;
+  for (const auto& conj : c.any)
+    for (const auto& a : conj) a.expr.collect_vars(vars);
+  return std::all_of(vars.begin(), vars.end(), [&](const std::string& v) {
+    return !all.count(v) || has_axis(axes, v);
+  });
+}
+
+}  // namespace
+
+tile::Kernel needed_loads(const tile::Kernel& k) {
+  tile::Kernel out = k;
+  Needs needs;
+  needs_of(k.body, needs);
+  std::set<std::string> written, axes;
+  each(out.body, [&](tile::Instr& i) {
+    if (i.code == TileCode::Store) written.insert(i.tensor);
+  });
+  for (const auto& [v, t] : k.types)
+    for (const Axis& a : t.axes) axes.insert(a.name);
+  each(out.body, [&](tile::Instr& i) {
+    if (i.code != TileCode::Load || !written.count(i.tensor) || !i.cond.is_always()) return;
+    const auto& n = needs[i.results[0]];
+    if (n && names_known(*n, k.types.at(i.results[0]).axes, axes)) i.cond = *n;
+  });
+  return out;
+}
+
 tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules, std::set<std::string>& spread) {
-  tile::Kernel out = narrow_shared(first_writes(k, *rules.module));
+  tile::Kernel out = narrow_shared(needed_loads(first_writes(k, *rules.module)));
   out = fold_renames(drop_unit_axes(out));
   out = small_products(out, rules);
   out = drop_unit_axes(strip_mine(out, rules));

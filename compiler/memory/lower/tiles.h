@@ -50,6 +50,9 @@ tile::Kernel narrow_shared(const tile::Kernel& k);
 // A value that a store keeps where data says so, of a tensor that nothing wrote before, is any.
 tile::Kernel first_writes(const tile::Kernel& k, const tile::Module& m);
 
+// A load of what the kernel itself writes reads no more than masks let through of it.
+tile::Kernel needed_loads(const tile::Kernel& k);
+
 // The list, in order. `spread`: axes that count warps.
 tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules, std::set<std::string>& spread);
 
