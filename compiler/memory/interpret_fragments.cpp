@@ -115,8 +115,7 @@ const Fragment& Fragments::of(const FragmentType& t) {
   return *fragments_.back();
 }
 
-Expected<const Alignment*> Fragments::align(const Fragment& from, const Fragment& to,
-                                            bool any_lane,
+Expected<const Alignment*> Fragments::align(const Fragment& from, const Fragment& to, bool any_lane,
                                             const std::vector<int64_t>& starts) {
   auto [it, fresh] = alignments_.try_emplace({&from, &to, any_lane, starts});
   Alignment& out = it->second;

@@ -133,7 +133,8 @@ enum class Code : uint8_t {
   SetRegisters,  // count a thread (setmaxnreg)
   // control
   For,  // iv, lower, upper, step; operands: initial values; region args carried; results
-  If,   // cond over loop variables, sizes and "warp"; two regions; results. With an operand (bool; cond
+  If,   // cond over loop variables, sizes and "warp"; two regions; results. With an operand (bool;
+        // cond
         // is always): a warp takes the first region if any element that it holds is true
 };
 std::string_view code_name(Code c);

@@ -199,7 +199,8 @@ void Emitter::reduce(const tile::Instr& i) {
   if (!i.span.empty()) {
     std::vector<Axis> axes = from.axes;
     axes.insert(axes.end(), i.span.begin(), i.span.end());
-    std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.name < b.name; });
+    std::sort(axes.begin(), axes.end(),
+              [](const Axis& a, const Axis& b) { return a.name < b.name; });
     Blocking how;
     how.inner = axes[0].name;
     how.warps = l_.warps;
@@ -216,10 +217,10 @@ void Emitter::reduce(const tile::Instr& i) {
     if (const auto p = beside(fragment(i.results[0]).place, from.axes, i.axes)) {
       from.place = *p;
     } else {
-    Blocking how;
-    how.inner = i.axes[0];
-    how.warps = l_.warps;
-    from.place = block_placement(from.axes, how, reduced);
+      Blocking how;
+      how.inner = i.axes[0];
+      how.warps = l_.warps;
+      from.place = block_placement(from.axes, how, reduced);
     }
   }
   const ValueId operand = get_as(v, from);
@@ -266,11 +267,10 @@ void Emitter::loop(const tile::Instr& i) {
   if (error_) return;
   const auto before = uniform_;
   uniform_[i.iv] = std::gcd(i.step, divisor(i.lower, uniform_));
-  const auto results =
-      b_->loop(i.iv, i.lower, i.upper, i.step, initial,
-               [&](Builder& b, const std::vector<ValueId>& carried) {
-                 return inside(b, r, carried, r.args);
-               });
+  const auto results = b_->loop(i.iv, i.lower, i.upper, i.step, initial,
+                                [&](Builder& b, const std::vector<ValueId>& carried) {
+                                  return inside(b, r, carried, r.args);
+                                });
   uniform_ = before;
   if (error_) return;
   for (size_t n = 0; n < results.size(); ++n) define(i.results[n], results[n]);
@@ -316,8 +316,10 @@ void Emitter::branch_on_data(const tile::Instr& i) {
     const FragmentType t = fragment(i.results[n]);
     // A vote over lanes that the result does not tell apart is taken for all of them.
     if (!missing(type(flag).axes, t.axes).empty())
-      return refuse(i, "its sides move data between warps, and its condition has more axes than what it chooses",
-                    "a plan without lazy references");
+      return refuse(
+          i,
+          "its sides move data between warps, and its condition has more axes than what it chooses",
+          "a plan without lazy references");
     Instr o;
     o.code = Code::Map;
     o.op = nautilus::Op::Select;

@@ -47,10 +47,10 @@ class Emitter {
   std::map<TileId, double> constants_;
   std::map<std::pair<std::string, std::string>, Exchange> moves_;
   std::map<TileId, const tile::Instr*> loads_, defs_;
-  std::map<TileId, Sum> sums_;        // by the result of the addition
-  std::set<TileId> left_out_;         // products that are part of a sum, votes of branches
-  std::set<TileId> staged_;           // loads that products take
-  std::set<std::string> written_;     // tensors that the kernel stores to
+  std::map<TileId, Sum> sums_;     // by the result of the addition
+  std::set<TileId> left_out_;      // products that are part of a sum, votes of branches
+  std::set<TileId> staged_;        // loads that products take
+  std::set<std::string> written_;  // tensors that the kernel stores to
   std::map<std::string, std::string> shared_tensors_;  // tile buffer -> memory buffer
 
   // emit.cpp: the walk
@@ -78,7 +78,7 @@ class Emitter {
   ValueId get_as(TileId v, const FragmentType& t);  // cast and broadcast
   ValueId broadcast(ValueId v, const FragmentType& t);
   ValueId convert(TileId v, const Placement& p);
-  bool registers_reach(TileId v, const Placement& p);  // without a trip
+  bool registers_reach(TileId v, const Placement& p);         // without a trip
   Exchange move(const Placement& from, const Placement& to);  // exchange(), remembered
   std::string in_shared(TileId v);
   std::string trip(TileId of, ValueId v);  // a value of the tile's shape, stored

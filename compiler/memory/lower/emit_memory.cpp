@@ -123,7 +123,8 @@ ValueId Emitter::load_as(const tile::Instr& i, const Placement& p) {
   o.value = i.value;
   if (shared) {
     if (!i.gather.empty()) {
-      refuse(i, "an index of a shared buffer that data decides", "keep the tensor in global memory");
+      refuse(i, "an index of a shared buffer that data decides",
+             "keep the tensor in global memory");
       return b_->constant(0, t);
     }
     widen_shared(o, t);
@@ -229,7 +230,8 @@ const std::string& Emitter::shared_tensor(const std::string& name) {
   b.align = 16;
   std::vector<Split> rows, cols;
   for (size_t n = 0; n < d->extents.size(); ++n) {
-    const int64_t extent = d->extents[n].is_const() ? std::max<int64_t>(1, d->extents[n].constant()) : 0;
+    const int64_t extent =
+        d->extents[n].is_const() ? std::max<int64_t>(1, d->extents[n].constant()) : 0;
     if (extent == 0) {
       error_ = Refusal{"lower kernel " + t_.name, "shared buffer " + name,
                        "its extents depend on sizes that are not bound", "bind the sizes"};
@@ -260,7 +262,8 @@ void Emitter::store(const tile::Instr& i) {
     for (const Axis& a : type(i.operands[n]).axes)
       if (!has_axis(axes, a.name)) axes.push_back(a);
   if (axes.size() != t.axes.size()) {  // the value is repeated along other axes
-    std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.name < b.name; });
+    std::sort(axes.begin(), axes.end(),
+              [](const Axis& a, const Axis& b) { return a.name < b.name; });
     Blocking how;
     how.inner = inner_axis(i, axes).value_or(axes.back().name);
     how.warps = l_.warps;

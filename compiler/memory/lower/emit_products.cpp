@@ -34,7 +34,8 @@ void Emitter::matrix_product(const Product& p, const tile::Instr& dot, TileId re
     const Placement &whole, &part;
     bool split;
     std::vector<ValueId> registers;  // whole, in the narrow type
-    std::vector<std::string> buffers;  // whole; of each part of a split factor if it was split before
+    std::vector<std::string>
+        buffers;  // whole; of each part of a split factor if it was split before
   };
   Side sides[2] = {{p.first, p.a, p.a_part, p.split_first, {}, {}},
                    {p.second, p.b, p.b_part, p.split_second, {}, {}}};
@@ -117,13 +118,14 @@ void Emitter::matrix_product(const Product& p, const tile::Instr& dot, TileId re
       }
       const std::string iv = fresh(main.name + "_part");
       uniform_[iv] = p.depth;
-      acc = b_->loop(iv, 0, main.extent, p.depth, {acc}, [&](Builder& b, const std::vector<ValueId>& v) {
-        Builder* outer = b_;
-        b_ = &b;
-        const ValueId next = step(v[0], IndexExpr::var(iv), at);
-        b_ = outer;
-        return std::vector<ValueId>{next};
-      })[0];
+      acc = b_->loop(iv, 0, main.extent, p.depth, {acc},
+                     [&](Builder& b, const std::vector<ValueId>& v) {
+                       Builder* outer = b_;
+                       b_ = &b;
+                       const ValueId next = step(v[0], IndexExpr::var(iv), at);
+                       b_ = outer;
+                       return std::vector<ValueId>{next};
+                     })[0];
       uniform_.erase(iv);
       return acc;
     }

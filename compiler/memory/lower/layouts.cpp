@@ -120,6 +120,11 @@ int power_floor(int64_t n) {
   return p;
 }
 
+// Warps for a tile of lanes: up to 8, more only where a lane would hold many elements.
+int lane_warps(int64_t lanes, int64_t each_warp) {
+  return std::min(lanes > 16384 ? 16 : 8, power_floor(std::max<int64_t>(1, lanes / each_warp)));
+}
+
 // Spread of placements.
 class Inference {
  public:
@@ -234,8 +239,8 @@ class Inference {
       place_product(p, out_.warps, contracted);
     }
     for (const tile::Instr* i : all_)
-      if (auto it = i->code == TileCode::Dot ? out_.products.find(i->results[0])
-                                             : out_.products.end();
+      if (auto it =
+              i->code == TileCode::Dot ? out_.products.find(i->results[0]) : out_.products.end();
           it != out_.products.end())
         anchor(i->results[0], it->second.c);
   }
@@ -260,8 +265,7 @@ class Inference {
   // wants it.
   void operand_anchors() {
     for (const tile::Instr* i : all_) {
-      auto it = i->code == TileCode::Dot ? out_.products.find(i->results[0])
-                                         : out_.products.end();
+      auto it = i->code == TileCode::Dot ? out_.products.find(i->results[0]) : out_.products.end();
       if (it == out_.products.end() || it->second.column_warps > 1) continue;
       if (it->second.row_warps < out_.warps) continue;
       anchor(it->second.first, it->second.a);
@@ -288,8 +292,8 @@ class Inference {
                                                          : -1;
       if (access >= 0 && !type(access).axes.empty()) {
         const auto inner = inner_axis(*i, type(access).axes);
-        seeds.push_back({access, inner.value_or(largest(access)), tile::lanes(type(access)),
-                         inner ? 0 : 1});
+        seeds.push_back(
+            {access, inner.value_or(largest(access)), tile::lanes(type(access)), inner ? 0 : 1});
       }
       for (TileId v : i->results)
         if (!type(v).axes.empty()) seeds.push_back({v, largest(v), tile::lanes(type(v)), 2});
@@ -308,7 +312,8 @@ class Inference {
       how.warps = out_.warps;
       for (const Axis& a : t.axes)
         if (a.name == s.inner) {
-          how.vector = std::min<int64_t>(std::max(1, 16 / type_bytes(t.elem)), a.extent & -a.extent);
+          how.vector =
+              std::min<int64_t>(std::max(1, 16 / type_bytes(t.elem)), a.extent & -a.extent);
           while (how.vector > 1 && tile::lanes(t) / how.vector < 32) how.vector /= 2;
         }
       anchor(s.v, block_placement(t.axes, how, out_.reduced));
@@ -373,8 +378,8 @@ int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& 
     const int64_t m = padded_rows(p.axes.m, shape_size(p.shape).m),
                   n = padded_rows(p.axes.n, shape_size(p.shape).n);
     if (any_in(p.axes.n, reduced))
-      rows = std::max(rows, power_floor(m / shape_size(p.shape).m *
-                                        free_columns(p.axes.n, reduced)));
+      rows =
+          std::max(rows, power_floor(m / shape_size(p.shape).m * free_columns(p.axes.n, reduced)));
     accumulators += m * n / 32;
     most = std::max(most, m / shape_size(p.shape).m * (n / (2 * shape_size(p.shape).n)));
   }
@@ -394,8 +399,7 @@ int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& 
     apart = tile::lanes(t) > lanes ? a : std::max(apart, a);
     lanes = tile::lanes(t);
   }
-  return std::min({8, power_floor(std::max<int64_t>(1, lanes / 256)),
-                   power_floor(std::max<int64_t>(1, apart))});
+  return std::min(lane_warps(lanes, 256), power_floor(std::max<int64_t>(1, apart)));
 }
 
 Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32,
@@ -405,15 +409,18 @@ Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32,
 
 // Accumulators whose rows are reduced and too few for several warps; else the largest tile of
 // lanes.
-std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32) {
-  const std::set<std::string> reduced = reduced_axes(k, {});
+std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32,
+                                 const std::set<std::string>& spread) {
+  const std::set<std::string> reduced = reduced_axes(k, spread);
   const auto products = find_products(k, tf32, reduced);
   for (const auto& [v, p] : products)
     if (any_in(p.axes.n, reduced) && padded_rows(p.axes.m, 16) > 16) return std::nullopt;
-  for (const auto& [v, p] : products)
+  for (const auto& [v, p] : products) {
+    if (free_columns(p.axes.n, reduced) > 1) continue;  // spread already
     for (const Axis& a : p.axes.n)
       if (reduced.count(a.name) && a.extent % 32 == 0)
         return Split{a.name, std::min<int64_t>(4, a.extent / 16 & -(a.extent / 16))};
+  }
   if (!products.empty()) return std::nullopt;
   TileId largest = -1;
   for (const auto& [v, t] : k.types)
@@ -421,7 +428,7 @@ std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32) {
   if (largest < 0) return std::nullopt;
   const tile::TileType& t = k.types.at(largest);
   Blocking how;
-  how.warps = std::min(8, power_floor(std::max<int64_t>(1, tile::lanes(t) / 512)));
+  how.warps = lane_warps(tile::lanes(t), 512);
   if (how.warps < 2) return std::nullopt;
   how.inner = t.axes[0].name;
   each(k.body, [&](const tile::Instr& i) {

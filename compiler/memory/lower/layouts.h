@@ -12,7 +12,7 @@ struct Product {
   bool swapped = false;  // the instruction's first operand is the tile IR's second
   DotAxes axes;          // m: of the first operand
   TileId first = -1, second = -1;
-  Type narrow = Type::F16;                      // of the factors
+  Type narrow = Type::F16;                         // of the factors
   bool split_first = false, split_second = false;  // f32: two narrow parts
   int row_warps = 1, column_warps = 1;
   Placement c, a, b;  // whole tiles
@@ -24,10 +24,10 @@ struct Product {
 
 struct Layouts {
   int warps = 4;
-  std::map<TileId, Placement> place;     // of values with axes
-  std::map<TileId, Product> products;    // by result
-  std::set<TileId> lane_products;        // Dots by multiply-adds of the lanes, by result
-  std::set<std::string> reduced;         // axes that reductions take away
+  std::map<TileId, Placement> place;   // of values with axes
+  std::map<TileId, Product> products;  // by result
+  std::set<TileId> lane_products;      // Dots by multiply-adds of the lanes, by result
+  std::set<std::string> reduced;       // axes that reductions take away
 };
 
 // Warps that a kernel is worth: rows of reduced accumulators stay inside a warp; accumulators take
@@ -37,7 +37,8 @@ int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& 
 Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32,
                       const std::set<std::string>& spread);
 // A reduced axis that warps should share because nothing else gives them work, and over how many.
-std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32);
+std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32,
+                                 const std::set<std::string>& spread);
 
 // `vector` elements along `inner`, lanes along it and then along the others, warps along axes that
 // are not in `reduced`; what is left takes registers.

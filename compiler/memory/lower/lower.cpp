@@ -75,8 +75,8 @@ class Lowering {
     const int64_t asked = knob(options_, "warps", 0);
     std::optional<Kernel> best;
     int64_t least = 0;
-    for (int warps = asked ? int(asked) : choose_warps(k, options_.tf32, shared_out); warps <= kMostWarps;
-         warps *= 2) {
+    for (int warps = asked ? int(asked) : choose_warps(k, options_.tf32, shared_out);
+         warps <= kMostWarps; warps *= 2) {
       auto made = with_warps(k, warps, shared_out);
       if (!made) {
         if (best) break;
@@ -89,9 +89,10 @@ class Lowering {
       if (least <= kRegisters || asked) break;
     }
     if (!best)
-      return Refusal{"lower kernel " + original.name, "",
-                     std::to_string(asked) + " warps asked for; a block has 1 to 16, a power of two",
-                     "another number of warps"};
+      return Refusal{
+          "lower kernel " + original.name, "",
+          std::to_string(asked) + " warps asked for; a block has 1 to 16, a power of two",
+          "another number of warps"};
     if (least > kAllRegisters)
       return Refusal{"lower kernel " + original.name, "",
                      "its tiles take " + std::to_string(least) +
@@ -123,8 +124,9 @@ class Lowering {
       return out;
     }
     return Refusal{"lower kernel " + k.name, "",
-                   "its tiles take " + std::to_string(bytes) + " bytes of shared memory; a block of " +
-                       options_.target + " has " + std::to_string(target_.shared_bytes),
+                   "its tiles take " + std::to_string(bytes) +
+                       " bytes of shared memory; a block of " + options_.target + " has " +
+                       std::to_string(target_.shared_bytes),
                    "smaller tiles"};
   }
 };

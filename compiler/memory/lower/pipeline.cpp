@@ -185,7 +185,8 @@ class Pipelining {
     else
       before[0].note = "The first tile of the ring.";
     std::vector<Instr> turn{plain(Code::CopyWait, slots - 2), plain(Code::BlockSync)};
-    turn[0].note = "This tile is here, and all warps are done with the one before, whose slot is next.";
+    turn[0].note =
+        "This tile is here, and all warps are done with the one before, whose slot is next.";
     for (Instr& i :
          tile(iv + int64_t(slots - 1) * loop.step, IndexExpr::mod(number + (slots - 1), slots)))
       turn.push_back(std::move(i));

@@ -53,18 +53,18 @@ class Splitting {
     if (it == axes.end()) return axes;
     it->extent = axis_.extent / parts_;
     axes.push_back({name_, parts_});
-    std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.name < b.name; });
+    std::sort(axes.begin(), axes.end(),
+              [](const Axis& a, const Axis& b) { return a.name < b.name; });
     return axes;
   }
   bool has(TileId v) const {
     auto it = old_.find(v);
-    return it != old_.end() &&
-           std::find(it->second.axes.begin(), it->second.axes.end(), axis_) != it->second.axes.end();
+    return it != old_.end() && std::find(it->second.axes.begin(), it->second.axes.end(), axis_) !=
+                                   it->second.axes.end();
   }
   void region(tile::Region& r) {
     const std::map<std::string, IndexExpr> whole{
-        {axis_.name,
-         IndexExpr::var(name_) * (axis_.extent / parts_) + IndexExpr::var(axis_.name)}};
+        {axis_.name, IndexExpr::var(name_) * (axis_.extent / parts_) + IndexExpr::var(axis_.name)}};
     std::vector<tile::Instr> out;
     for (tile::Instr& i : r.body) {
       for (tile::Region& inner : i.regions) region(inner);
@@ -200,9 +200,8 @@ class Narrowing {
     for (const IndexExpr& a : e.args()) {
       vars.clear();
       a.collect_vars(vars);
-      if (!vars.empty() && std::all_of(vars.begin(), vars.end(), [&](const std::string& v) {
-            return grid_.count(v) > 0;
-          }))
+      if (!vars.empty() && std::all_of(vars.begin(), vars.end(),
+                                       [&](const std::string& v) { return grid_.count(v) > 0; }))
         sum = sum + a;
     }
     return sum;
@@ -291,7 +290,8 @@ tile::Kernel first_writes(const tile::Kernel& k, const tile::Module& m) {
     if (i.code != TileCode::Store || stores[i.tensor] != 1) return;
     auto select = kept.find(i.operands[0]);
     auto load = select == kept.end() ? loads.end() : loads.find(select->second);
-    if (load == loads.end() || load->second->tensor != i.tensor || uses.at(load->first) != 1) return;
+    if (load == loads.end() || load->second->tensor != i.tensor || uses.at(load->first) != 1)
+      return;
     if (load->second->index == i.index) any.insert(load->first);
   });
   std::function<void(tile::Region&)> replace = [&](tile::Region& r) {
@@ -342,9 +342,8 @@ bool names_known(const Cond& c, const std::vector<Axis>& axes, const std::set<st
   std::vector<std::string> vars;
   for (const auto& conj : c.any)
     for (const auto& a : conj) a.expr.collect_vars(vars);
-  return std::all_of(vars.begin(), vars.end(), [&](const std::string& v) {
-    return !all.count(v) || has_axis(axes, v);
-  });
+  return std::all_of(vars.begin(), vars.end(),
+                     [&](const std::string& v) { return !all.count(v) || has_axis(axes, v); });
 }
 
 }  // namespace
@@ -367,13 +366,18 @@ tile::Kernel needed_loads(const tile::Kernel& k) {
   return out;
 }
 
-tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules, std::set<std::string>& spread) {
+tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules,
+                      std::set<std::string>& spread) {
   tile::Kernel out = narrow_shared(needed_loads(first_writes(k, *rules.module)));
   out = fold_renames(drop_unit_axes(out));
   out = small_products(out, rules);
   out = drop_unit_axes(strip_mine(out, rules));
-  if (const auto s = spread_axis(out, rules.tf32))
-    if (const auto name = split_axis(out, s->axis, s->extent, rules)) spread.insert(*name);
+  for (int n = 0; n < 4; ++n) {  // loops have axes of their own
+    const auto s = spread_axis(out, rules.tf32, spread);
+    const auto name = s ? split_axis(out, s->axis, s->extent, rules) : std::nullopt;
+    if (!name) break;
+    spread.insert(*name);
+  }
   return pad_contracted(out, rules);
 }
 

@@ -26,9 +26,9 @@ int64_t block_of(int64_t extent, int64_t least) {
   return best;
 }
 
-struct Dimension {  // rows or columns: axes with their blocks, the highest bits over warps
-  std::vector<Split> own;                            // of one warp
-  std::vector<std::pair<std::string, int>> warps;    // axis, bits; lowest first
+struct Dimension {         // rows or columns: axes with their blocks, the highest bits over warps
+  std::vector<Split> own;  // of one warp
+  std::vector<std::pair<std::string, int>> warps;  // axis, bits; lowest first
   std::vector<Extent> repeats;
 };
 
@@ -134,15 +134,15 @@ void place_product(Product& p, int warps, const std::set<std::string>& contracte
                   n = spread(p.axes.n, fixed, size.n, p.column_warps), k = contracted(p.axes.k);
   const int row_bits = log2_exact(p.row_warps), column_bits = log2_exact(p.column_warps);
   const int spare = log2_exact(warps) - row_bits - column_bits;  // copies
-  auto all_warps = [&](Linear l) {
-    return spare > 0 ? l * Linear::zeros("warp", spare) : l;
-  };
+  auto all_warps = [&](Linear l) { return spare > 0 ? l * Linear::zeros("warp", spare) : l; };
   p.c = {all_warps(over_warps(accumulator(p.shape, m.own, n.own), &m, &n, row_bits, column_bits)),
          repeats_of(m, n)};
-  p.a = {all_warps(over_warps(operand_a(p.shape, m.own, k.own), &m, nullptr, row_bits, column_bits)),
-         repeats_of(m, k)};
-  p.b = {all_warps(over_warps(operand_b(p.shape, n.own, k.own), nullptr, &n, row_bits, column_bits)),
-         repeats_of(n, k)};
+  p.a = {
+      all_warps(over_warps(operand_a(p.shape, m.own, k.own), &m, nullptr, row_bits, column_bits)),
+      repeats_of(m, k)};
+  p.b = {
+      all_warps(over_warps(operand_b(p.shape, n.own, k.own), nullptr, &n, row_bits, column_bits)),
+      repeats_of(n, k)};
   // Parts: about 32 registers of factors at a time.
   auto registers = [&](int64_t depth) {
     int64_t rows = 1, columns = 1;
@@ -156,10 +156,12 @@ void place_product(Product& p, int warps, const std::set<std::string>& contracte
   while (p.depth < 64 && k.own[0].extent % (2 * p.depth) == 0 && registers(2 * p.depth) <= 40)
     p.depth *= 2;
   const std::vector<Split> part{{p.axes.k[0].name, p.depth}};
-  p.a_part = {all_warps(over_warps(operand_a(p.shape, m.own, part), &m, nullptr, row_bits, column_bits)),
-              m.repeats};
-  p.b_part = {all_warps(over_warps(operand_b(p.shape, n.own, part), nullptr, &n, row_bits, column_bits)),
-              n.repeats};
+  p.a_part = {
+      all_warps(over_warps(operand_a(p.shape, m.own, part), &m, nullptr, row_bits, column_bits)),
+      m.repeats};
+  p.b_part = {
+      all_warps(over_warps(operand_b(p.shape, n.own, part), nullptr, &n, row_bits, column_bits)),
+      n.repeats};
   auto by_name = [](const Extent& a, const Extent& b) { return a.axis < b.axis; };
   std::stable_sort(p.a_part.repeats.begin(), p.a_part.repeats.end(), by_name);
   std::stable_sort(p.b_part.repeats.begin(), p.b_part.repeats.end(), by_name);

@@ -14,7 +14,8 @@ namespace {
 struct Chain {
   std::set<size_t> instrs;  // positions in the region
   std::set<TileId> values;
-  int64_t lanes = 1;  // of the largest tile
+  std::vector<TileId> loads;  // that others use too, or of outside: made again
+  int64_t lanes = 1;          // of the largest tile
 };
 
 void all_names(const tile::Region& r, std::set<std::string>& out) {
@@ -41,6 +42,9 @@ class StripMining {
     for (const std::string& s : rules.module->sizes) names_.insert(s);
     for (const auto& [v, t] : k.types)
       for (const Axis& a : t.axes) names_.insert(a.name);
+    find_loads(k.body);
+    for (const std::string& t : stored_)
+      std::erase_if(loads_, [&](const auto& l) { return l.second.tensor == t; });
   }
   tile::Kernel run() {
     region(k_.body, nullptr);
@@ -52,6 +56,16 @@ class StripMining {
   const TileRules& rules_;
   std::set<std::string> names_;
   std::map<TileId, int> uses_;
+  std::map<TileId, tile::Instr> loads_;  // that may be made again anywhere below
+  std::set<std::string> stored_;
+
+  void find_loads(const tile::Region& r) {
+    for (const tile::Instr& i : r.body) {
+      if (i.code == TileCode::Load && i.operands.empty()) loads_[i.results[0]] = i;
+      if (i.code == TileCode::Store) stored_.insert(i.tensor);
+      for (const tile::Region& inner : i.regions) find_loads(inner);
+    }
+  }
 
   // `around`: the loop whose body the region is.
   void region(tile::Region& r, tile::Instr* around) {
@@ -111,20 +125,27 @@ class StripMining {
         default:
           return std::nullopt;
       }
-      if (uses_.at(i.results[0]) != used[i.results[0]]) return std::nullopt;
+      if (uses_.at(i.results[0]) != used[i.results[0]]) {
+        if (!loads_.count(i.results[0])) return std::nullopt;
+        c.loads.push_back(i.results[0]);
+        c.lanes = std::max(c.lanes, tile::lanes(k_.types.at(i.results[0])));
+        continue;
+      }
       if (!i.span.empty()) return std::nullopt;
       c.instrs.insert(n);
       c.lanes = std::max(c.lanes, tile::lanes(k_.types.at(i.results[0])));
       wants(i);
     }
     for (TileId v : c.values) {
-      const bool here = std::any_of(c.instrs.begin(), c.instrs.end(), [&](size_t n) {
-        return r.body[n].results[0] == v;
-      });
-      if (!here) return std::nullopt;
+      const bool here = std::any_of(c.instrs.begin(), c.instrs.end(),
+                                    [&](size_t n) { return r.body[n].results[0] == v; });
+      if (here || std::find(c.loads.begin(), c.loads.end(), v) != c.loads.end()) continue;
+      if (!loads_.count(v)) return std::nullopt;
+      c.loads.push_back(v);
+      c.lanes = std::max(c.lanes, tile::lanes(k_.types.at(v)));
     }
-    if (c.instrs.empty()) return std::nullopt;
-    for (size_t n = *c.instrs.begin(); n < end; ++n)
+    if (c.instrs.empty() && c.loads.empty()) return std::nullopt;
+    for (size_t n = c.instrs.empty() ? end : *c.instrs.begin(); n < end; ++n)
       if (writes(r.body[n], tensors)) return std::nullopt;
     return c;
   }
@@ -159,7 +180,9 @@ class StripMining {
     halve_while([&](int64_t p) { return per * p > rules_.lanes; });
     return piece;
   }
-  static bool all_loads(const tile::Instr&, const Chain& c) { return c.instrs.size() <= 2; }
+  static bool all_loads(const tile::Instr&, const Chain& c) {
+    return c.instrs.size() + c.loads.size() <= 2;
+  }
 
   std::string fresh(const std::string& axis) {
     for (int n = 0;; ++n) {
@@ -172,12 +195,13 @@ class StripMining {
   bool shorten(tile::Instr& loop, tile::Region& r, size_t end, const Axis& a, int64_t piece,
                const Chain& c) {
     const int64_t factor = a.extent / piece;
+    if (!c.loads.empty()) return false;
     const bool whole = a.extent % piece == 0 && end + 2 == r.body.size() &&
                        c.instrs.size() == end && r.args.size() == 1 && r.yields.size() == 1;
     if (!whole || !(loop.lower == IndexExpr(0)) || loop.step != 1) return false;
     const tile::Instr &reduce = r.body[end], &sum = r.body[end + 1];
-    const nautilus::Op op = reduce.code == TileCode::Dot ? nautilus::Op::Add
-                                                         : combining(reduce.reduce);
+    const nautilus::Op op =
+        reduce.code == TileCode::Dot ? nautilus::Op::Add : combining(reduce.reduce);
     if (sum.code != TileCode::Map || sum.op != op || sum.results != r.yields) return false;
     const std::set<TileId> terms(sum.operands.begin(), sum.operands.end());
     if (terms != std::set<TileId>{reduce.results[0], r.args[0]}) return false;
@@ -186,7 +210,8 @@ class StripMining {
       const int64_t n = e.coefficient(a.name);
       if (e.coefficient(loop.iv) != n * a.extent) return false;
       std::vector<std::string> vars;
-      (e - IndexExpr::var(a.name) * n - IndexExpr::var(loop.iv) * (n * a.extent)).collect_vars(vars);
+      (e - IndexExpr::var(a.name) * n - IndexExpr::var(loop.iv) * (n * a.extent))
+          .collect_vars(vars);
       return std::none_of(vars.begin(), vars.end(),
                           [&](const std::string& v) { return v == a.name || v == loop.iv; });
     };
@@ -220,9 +245,8 @@ class StripMining {
         {a.name, IndexExpr::var(iv) + IndexExpr::var(a.name)}};
     Cond rest = Cond::always();
     if (a.extent % piece)
-      rest = Cond{{{Cond::Atom{IndexExpr(a.extent - 1) - IndexExpr::var(iv) -
-                                   IndexExpr::var(a.name),
-                               false}}}};
+      rest = Cond{{{Cond::Atom{
+          IndexExpr(a.extent - 1) - IndexExpr::var(iv) - IndexExpr::var(a.name), false}}}};
     const bool cut = !rest.is_always();
     const TileId result = reduce.results[0];
     const TileType total = k_.types.at(result);
@@ -235,8 +259,21 @@ class StripMining {
     b.node = reduce.node;
     const TileId carried = b.fresh(total);
     body.args = {carried};
-    for (size_t n : c.instrs) {
-      tile::Instr i = r.body[n];
+    std::vector<tile::Instr> pieces;
+    std::map<TileId, TileId> again;
+    for (TileId v : c.loads) {
+      tile::Instr i = loads_.at(v);
+      again[v] = b.fresh(k_.types.at(v));
+      i.results = {again[v]};
+      pieces.push_back(std::move(i));
+    }
+    for (size_t n : c.instrs) pieces.push_back(r.body[n]);
+    auto current = [&](tile::Instr& i) {
+      for (TileId& v : i.operands)
+        if (auto it = again.find(v); it != again.end()) v = it->second;
+    };
+    for (tile::Instr& i : pieces) {
+      current(i);
       for (Axis& x : k_.types.at(i.results[0]).axes)
         if (x.name == a.name) x.extent = piece;
       for (IndexExpr& e : i.index) e = e.substitute(shift);
@@ -245,6 +282,7 @@ class StripMining {
       body.body.push_back(std::move(i));
     }
     tile::Instr part = reduce;
+    current(part);
     if (cut)
       for (TileId& v : part.operands)
         if (has_axis(k_.types.at(v).axes, a.name))

@@ -108,7 +108,8 @@ class Synchronizing {
     return out;
   }
 
-  // --- what is needed before an access ------------------------------------------------------------
+  // --- what is needed before an access
+  // ------------------------------------------------------------
   void barrier(State& s, std::vector<Instr>& out) const {
     Instr i;
     i.code = Code::BlockSync;
@@ -152,7 +153,8 @@ class Synchronizing {
     closed(s);
   }
 
-  // --- the walk -----------------------------------------------------------------------------------
+  // --- the walk
+  // -----------------------------------------------------------------------------------
   Region walk(const Region& r, State& s) {
     Region out;
     out.args = r.args;

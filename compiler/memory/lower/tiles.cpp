@@ -132,8 +132,10 @@ class UnitAxes : public Rewriting {
       std::erase_if(i.renames, [&](const auto& r) { return gone(r.first); });
     if (i.code == TileCode::Reduce || i.code == TileCode::Dot)
       std::erase_if(i.axes, [&](const std::string& a) { return gone(a); });
-    if (i.code == TileCode::Rename && i.renames.empty()) return becomes(i.results[0], i.operands[0]);
-    if ((i.code == TileCode::Reduce || i.code == TileCode::Dot) && i.axes.empty()) return one(i, out);
+    if (i.code == TileCode::Rename && i.renames.empty())
+      return becomes(i.results[0], i.operands[0]);
+    if ((i.code == TileCode::Reduce || i.code == TileCode::Dot) && i.axes.empty())
+      return one(i, out);
     out.body.push_back(std::move(i));
   }
   // A reduction of one term, a product of one.
@@ -201,8 +203,8 @@ class SmallProducts : public Rewriting {
     int64_t terms = 1;
     for (const auto* part : {&axes.m, &axes.n, &axes.k, &axes.batch})
       for (const Axis& a : *part) terms *= a.extent;
-    const bool grows = terms > std::max(tile::lanes(type(i.operands[0])),
-                                        tile::lanes(type(i.operands[1])));
+    const bool grows =
+        terms > std::max(tile::lanes(type(i.operands[0])), tile::lanes(type(i.operands[1])));
     if (grows && terms > rules_.lanes) {
       out.body.push_back(std::move(i));
       return;
@@ -292,7 +294,8 @@ class Padding : public Rewriting {
   void instr(tile::Instr i, tile::Region& out) override {
     tile::Builder b = at(out, i);
     if (i.code == TileCode::Load) {
-      for (const Axis& a : grown(old_axes(i.results[0]))) i.cond = both(i.cond, below(a.name, a.extent));
+      for (const Axis& a : grown(old_axes(i.results[0])))
+        i.cond = both(i.cond, below(a.name, a.extent));
       if (i.value == 0) zero_filled_.insert(i.results[0]);
     } else if (i.code == TileCode::Store) {
       std::map<std::string, Axis> axes;

@@ -1,0 +1,63 @@
+// Plans that the search finds for the corpus kernels, at small sizes and at awkward ones, lowered
+// to the memory IR and run.
+#include "tests/memory/lower_helpers.h"
+
+namespace nautilus::memory {
+namespace {
+
+struct Case {
+  const char* kernel;
+  poly::Sizes sizes;
+};
+void PrintTo(const Case& c, std::ostream* os) {
+  *os << c.kernel;
+  for (const auto& [n, v] : c.sizes) *os << " " << n << "=" << v;
+}
+
+class LowerCorpus : public testing::TestWithParam<Case> {};
+
+TEST_P(LowerCorpus, BestPlansComputeWhatTheTileProgramDoes) {
+  const auto plans = tile_plans(GetParam().kernel, GetParam().sizes, 2, 40);
+  ASSERT_FALSE(plans.empty());
+  for (const tile::Module& t : plans) {
+    SCOPED_TRACE(tile::print(t));
+    expect_same(t);
+    if (HasFailure()) return;
+  }
+}
+
+const poly::Sizes kAttention = {{"B", 1}, {"H", 2}, {"N", 40}, {"M", 40}, {"D", 32}};
+poly::Sizes with(poly::Sizes s, const poly::Sizes& more) {
+  for (const auto& [n, v] : more) s[n] = v;
+  return s;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, LowerCorpus,
+                         testing::Values(Case{"softmax", {{"N", 5}, {"M", 300}}},
+                                         Case{"softmax", {{"N", 1}, {"M", 1}}},
+                                         Case{"softmax", {{"N", 3}, {"M", 65}}},
+                                         Case{"rmsnorm", {{"N", 4}, {"D", 256}}},
+                                         Case{"rmsnorm", {{"N", 17}, {"D", 17}}},
+                                         Case{"layernorm", {{"N", 3}, {"D", 96}}},
+                                         Case{"variance", {{"N", 5}, {"M", 65}}},
+                                         Case{"logsumexp", {{"N", 7}, {"M", 130}}},
+                                         Case{"cross_entropy", {{"N", 5}, {"C", 100}}}));
+INSTANTIATE_TEST_SUITE_P(
+    Products, LowerCorpus,
+    testing::Values(Case{"matmul", {{"N", 64}, {"M", 64}, {"K", 64}}},
+                    Case{"matmul", {{"N", 17}, {"M", 65}, {"K", 33}}},
+                    Case{"matmul", {{"N", 1}, {"M", 1}, {"K", 1}}},
+                    Case{"matmul_bias_gelu", {{"N", 40}, {"M", 24}, {"K", 48}}},
+                    Case{"matmul_bias", {{"N", 33}, {"M", 7}, {"K", 20}}},
+                    Case{"matmul_bias_relu", {{"N", 16}, {"M", 16}, {"K", 16}}},
+                    Case{"gated_mlp", {{"N", 16}, {"D", 32}, {"F", 48}}},
+                    Case{"rmsnorm_matmul", {{"N", 17}, {"D", 64}, {"M", 40}}}));
+INSTANTIATE_TEST_SUITE_P(
+    Attention, LowerCorpus,
+    testing::Values(Case{"attention_global", kAttention}, Case{"attention_causal", kAttention},
+                    Case{"attention_causal", with(kAttention, {{"N", 17}, {"M", 65}, {"D", 16}})},
+                    Case{"attention_causal", with(kAttention, {{"N", 1}, {"M", 1}, {"D", 16}})},
+                    Case{"attention_softcap", kAttention}, Case{"attention_f32", kAttention}));
+
+}  // namespace
+}  // namespace nautilus::memory
