@@ -1,5 +1,7 @@
 // Texts of index functions mean what they were made from.
 #include "compiler/backend/cuda/text.h"
+#include <cmath>
+
 #include "compiler/backend/cuda/geometry.h"
 #include "compiler/backend/cuda/scalar.h"
 #include "tests/cuda/helpers.h"

@@ -102,7 +102,9 @@ KernelEmitter::CoordinateTest KernelEmitter::ready(const Atoms& c, const std::ve
     for (const Cond::Atom& a : conj) {
       const Affine s = split(a.expr, axes);
       if (s.affine && s.axes.empty()) {
-        const std::string t = in_parens(uniform(a.expr)) + (a.equality ? " == 0" : " >= 0");
+        std::string e = uniform(a.expr);
+        if (a.equality && e.starts_with("-")) e = uniform(IndexExpr(0) - a.expr);
+        const std::string t = in_parens(e) + (a.equality ? " == 0" : " >= 0");
         any.back().push_back([t](const Coordinate&) { return t; });
       } else if (s.affine && s.axes.size() == 1 && std::abs(s.axes.begin()->second) == 1) {
         const auto& [axis, sign] = *s.axes.begin();

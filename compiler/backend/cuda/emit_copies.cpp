@@ -217,6 +217,7 @@ void KernelEmitter::copy_shared(const Instr& i) {
   };
 
   if (const auto place = dealt(b.place, std::countr_zero(unsigned(n)), role_->warps)) {
+    layout_names_.emplace(memory::to_string(*place), b.name);
     const Geometry& g = geometry(*place, b.axes);
     const Place from = global_place(i, g);
     const std::string to = local("const uint32_t", b.name + "_to",

@@ -127,35 +127,45 @@ Vector KernelEmitter::global_vector(const Instr& i, const Geometry& g) {
   const Vector single = find_vector({}, 0, 0, g.registers, 1);
   const int bytes = type_bytes(t.type);
   if (t.extents.empty() || (!i.gather.empty() && i.gather.back() >= 0)) return single;
-  const auto axis = memory::plain_axis(i.index.back(), g.axes);
-  if (!axis) return single;
-  for (size_t d = 0; d + 1 < i.index.size(); ++d) {
-    std::vector<std::string> vars;
-    i.index[d].collect_vars(vars);
-    if (std::find(vars.begin(), vars.end(), *axis) != vars.end()) return single;
-  }
-  int64_t most = i.vector ? std::max(1, i.vector / bytes) : 16 / bytes;
-  const IndexExpr start = i.index.back() - IndexExpr::var(*axis);
-  while (most > 1 && (facts_.divisor(start) % most ||
-                      (t.extents.size() > 1 && facts_.divisor(t.extents.back()) % most)))
-    most /= 2;
-  const int bits = g.place.map.in_bits("register");
-  std::vector<uint64_t> moves;
-  for (int b = 0; b < bits; ++b) {
-    uint64_t v = 0;
-    bool alone = true;
-    for (const memory::Bits& o : g.place.map.out()) {
-      const uint32_t x = g.place.map.image("register", b, o.name);
-      if (o.name == *axis)
-        v = x;
-      else
-        alone = alone && x == 0;
+  const Affine last = split(i.index.back(), g.axes);
+  if (!last.affine) return single;
+  Vector best = single;
+  for (const auto& [axis, factor] : last.axes) {
+    bool elsewhere = factor != 1;
+    for (size_t d = 0; d + 1 < i.index.size(); ++d) {
+      std::vector<std::string> vars;
+      i.index[d].collect_vars(vars);
+      elsewhere = elsewhere || std::find(vars.begin(), vars.end(), axis) != vars.end();
     }
-    moves.push_back(alone || v == 0 ? v : v | 1);  // never part of a vector with other axes
+    if (elsewhere) continue;
+    // Everything else that moves the address is a multiple of the vector.
+    int64_t most = i.vector ? std::max(1, i.vector / bytes) : 16 / bytes;
+    auto multiple = [&, &axis = axis](int64_t n) {
+      for (const auto& [other, c] : last.axes)
+        if (other != axis && c % n) return false;
+      return facts_.divisor(last.uniform) % n == 0 &&
+             (t.extents.size() == 1 || facts_.divisor(t.extents.back()) % n == 0);
+    };
+    while (most > 1 && !multiple(most)) most /= 2;
+    const int bits = g.place.map.in_bits("register");
+    std::vector<uint64_t> moves;
+    for (int b = 0; b < bits; ++b) {
+      uint64_t v = 0;
+      bool alone = true;
+      for (const memory::Bits& o : g.place.map.out()) {
+        const uint32_t x = g.place.map.image("register", b, o.name);
+        if (o.name == axis)
+          v = x;
+        else
+          alone = alone && x == 0;
+      }
+      moves.push_back(alone || v == 0 ? v : v | 1);  // never part of a vector with other axes
+    }
+    Vector v = find_vector(moves, g.thread_bits(axis), bits, g.registers, int(most));
+    v.axis = axis;
+    if (v.elements * bytes >= 4 && v.elements > best.elements) best = std::move(v);
   }
-  Vector v = find_vector(moves, g.thread_bits(*axis), bits, g.registers, int(most));
-  if (v.elements * bytes < 4) return single;
-  return v;
+  return best;
 }
 
 // Of copies in several lanes or warps one writes.
@@ -217,7 +227,7 @@ void KernelEmitter::load_global(const Instr& i) {
   // Vectors: where the condition may part them, element by element.
   const int bytes = v.elements * type_bytes(elem), n = int(v.bases.size());
   const int words = packed(elem) ? bytes / 4 : v.elements;
-  const std::string axis = *memory::plain_axis(i.index.back(), g.axes);
+  const std::string axis = v.axis;
   Cond padded = i.cond;
   const bool whole = ok(Pick{"", {0}}).empty();
   if (g.padded(axis))
@@ -305,7 +315,7 @@ void KernelEmitter::store_global(const Instr& i) {
     unrolled(over, one(over));
   } else {
     const int bytes = v.elements * type_bytes(elem), words = packed(elem) ? bytes / 4 : v.elements;
-    const std::string axis = *memory::plain_axis(i.index.back(), g.axes);
+    const std::string axis = v.axis;
     Cond padded = i.cond;
     if (g.padded(axis))
       for (auto& conj : padded.any)

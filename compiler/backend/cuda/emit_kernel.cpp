@@ -157,7 +157,8 @@ void KernelEmitter::frame() {
     text_[g.iv] = name;
     bool last = true;
     for (size_t m = 0; m < n; ++m) last = last && k_.grid[m].extent == IndexExpr(1);
-    const std::string count = "unsigned(" + index_text(g.extent, text_, facts_) + ")";
+    const std::string count = g.extent.is_const() ? std::to_string(g.extent.constant()) + "u"
+                                                  : "unsigned(" + uniform(g.extent) + ")";
     constant("const int " + name + " = int(" + block + (last ? "" : " % " + count) + ");");
     if (last) continue;
     const std::string rest = names_.fresh("block");

@@ -24,9 +24,7 @@ void KernelEmitter::map(const Instr& i) {
 void KernelEmitter::cast(const Instr& i) {
   const auto table = aligned(geometry(i.operands[0]), geometry(i.results[0]));
   const Type from = type(i.operands[0]).elem, to = type(i.results[0]).elem;
-  if (from == to)
-    return produce_raw(i.results[0],
-                       [&](const Pick& p) { return raw(i.operands[0], p.through(table)); });
+  if (from == to) return take(i.results[0], i.operands[0], table);
   produce(i.results[0], from, [&](const Pick& p) { return read(i.operands[0], p.through(table)); });
 }
 
@@ -73,7 +71,7 @@ void KernelEmitter::slice(const Instr& i) {
     if (it == where.end() && !padding) return refuse(i, "elements of the part lie in other lanes");
     table.push_back(it == where.end() ? 0 : it->second);
   }
-  produce_raw(i.results[0], [&](const Pick& p) { return raw(i.operands[0], p.through(table)); });
+  take(i.results[0], i.operands[0], table);
 }
 
 void KernelEmitter::rename(const Instr& i) { copy(i.results[0], i.operands[0]); }

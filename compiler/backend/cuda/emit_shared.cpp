@@ -173,7 +173,15 @@ KernelEmitter::SharedPlace KernelEmitter::shared_place(const SharedBuffer& b, co
       for (uint64_t v : warp) out.thread_moves |= low(v);
     }
     const IndexExpr& u = parts[d].uniform;
-    if (u == IndexExpr(0)) continue;
+    if (u.is_const()) {
+      const uint64_t x = uint64_t(u.constant());
+      for (int r = 0; r < g.registers; ++r) {
+        flips[size_t(r)] ^= int64_t(shifted(low(x)));
+        repeats[size_t(r)] += int64_t(x / uint64_t(block) * shifted(uint64_t(stride)));
+      }
+      out.thread_moves |= low(x);
+      continue;
+    }
     const int64_t divides = facts_.divisor(u);
     const std::string text = uniform(u);
     if (stride)

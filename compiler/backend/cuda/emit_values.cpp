@@ -80,39 +80,49 @@ std::string KernelEmitter::layout_name(const Geometry& g) {
   return it == layout_names_.end() ? "tile" : it->second;
 }
 
-// After the statement that a value of the variable comes from, or after how it is made.
+// After the statement that a value of the variable comes from, and how it is made.
 std::string KernelEmitter::wanted_name(int variable) const {
   const std::vector<int>& values = variables_->values(variable);
   const Instr* made = nullptr;
-  std::string origin;
+  // A product or reduction says most, then what computes, then what carries.
+  auto weight = [](const Instr& i) {
+    if (i.code == Code::Mma || i.code == Code::Wgmma || i.code == Code::Reduce) return 4;
+    if (i.code == Code::For || i.code == Code::If) return 1;
+    return i.code == Code::Const || i.code == Code::Rename ? 2 : 3;
+  };
   std::function<void(const Region&)> look = [&](const Region& r) {
     for (const Instr& i : r.body) {
       for (int v : i.results)
-        if (std::find(values.begin(), values.end(), v) != values.end()) {
-          if (!made || made->code == Code::For || made->code == Code::If) made = &i;
-          if (origin.empty() && i.code != Code::Cast) origin = i.origin;
-        }
+        if (std::find(values.begin(), values.end(), v) != values.end())
+          if (!made || weight(i) > weight(*made)) made = &i;
       for (const Region& inner : i.regions) look(inner);
     }
   };
   look(role_->body);
-  if (!origin.empty()) return origin.starts_with("S_") ? origin.substr(2) + "_tile" : origin;
   if (!made) return "carried_" + std::to_string(values[0]);
-  const std::string id = std::to_string(made->results[0]);
+  std::string base = made->origin.starts_with("S_") ? made->origin.substr(2) : made->origin;
+  const std::string id = base.empty() ? std::to_string(made->results[0]) : "";
+  if (!base.empty()) base += "_";
   switch (made->code) {
     case Code::LoadGlobal:
       return made->tensor + "_tile";
     case Code::LoadShared:
       return made->buffer + "_tile";
     case Code::Map:
-      return std::string(op_name(made->op)) + "_" + id;
+      return base + std::string(op_name(made->op)) + (id.empty() ? "" : "_" + id);
+    case Code::Cast:
+      return base + std::string(type_name(type(variable).elem)) + (id.empty() ? "" : "_" + id);
+    case Code::Mma:
+    case Code::Wgmma:
+      return base.empty() ? "sum_" + id : base + "tile";
     case Code::Reduce:
-      return std::string(poly::reduce_op_name(made->reduce)) + "_" + id;
+      return base.empty() ? std::string(poly::reduce_op_name(made->reduce)) + "_" + id
+                          : base + "tile";
     case Code::For:
     case Code::If:
-      return "carried_" + id;
+      return base + "carried" + id;
     default:
-      return std::string(memory::code_name(made->code)) + "_" + id;
+      return base + std::string(memory::code_name(made->code)) + (id.empty() ? "" : "_" + id);
   }
 }
 
@@ -243,6 +253,23 @@ void KernelEmitter::produce_raw(int value, const Element& f) {
   const Variable& v = variable(value);
   if (packed(v.elem)) return pack(value, type_bytes(v.elem) == 2 ? "pack16" : "pack8", f);
   produce(value, v.elem, f);
+}
+
+// Whole words where packed elements stay together.
+void KernelEmitter::take(int value, int from, const std::vector<int>& table) {
+  const Variable& v = variable(value);
+  const int per = packed(v.elem) ? per_word(v.elem) : 1;
+  bool words = !constants_.count(from) && v.registers % per == 0;
+  Pick source{v.words > 1 ? "p" : "", {}};
+  for (int w = 0; w < v.words && words; ++w) {
+    const int first = table[size_t(w * per)];
+    words = first % per == 0;
+    for (int e = 1; e < per; ++e) words = words && table[size_t(w * per + e)] == first + e;
+    source.regs.push_back(first / per);
+  }
+  if (!words) return produce_raw(value, [&](const Pick& p) { return raw(from, p.through(table)); });
+  const Pick over = all(v.words, "p");
+  unrolled(over, storage(value, over) + " = " + storage(from, source) + ";");
 }
 
 void KernelEmitter::fill(int value, double d) {

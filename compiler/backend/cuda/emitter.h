@@ -147,6 +147,7 @@ class KernelEmitter {
   using Element = std::function<std::string(const Pick&)>;
   void produce(int value, Type from, const Element& f);  // f in the wide type of `from`
   void produce_raw(int value, const Element& f);
+  void take(int value, int from, const std::vector<int>& table);  // registers of `from`
   void pack(int value, const std::string& helper, const Element& f);
   void fill(int value, double v);
   void copy(int to, int from);

@@ -43,6 +43,7 @@ Copies copies_of(const Geometry& g);
 // lowest first.
 struct Vector {
   int elements = 1;
+  std::string axis;        // along which, where a caller knows it
   std::vector<int> bits;   // register bit of each bit of the vector
   std::vector<int> bases;  // registers whose vector bits are 0, in order
   int element(int base, int e) const;

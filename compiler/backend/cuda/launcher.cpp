@@ -215,11 +215,12 @@ std::string emit_launcher(const Source& s) {
        "extern \"C\" int " +
        name + "_launch(" + parameters + ") {\n";
   for (const std::string& n : sizes)
-    c += "  if (" + n + " < 0) return failed(\"size " + n + " is negative\");\n";
+    c += "  if (" + n + " < 0 || " + n + " > 2147418112) return failed(\"size " + n +
+         " is negative, or 2^31 - 2^16 or more\");\n";
   std::set<std::string> checked;
   for (size_t n = 0; n < s.tensors.size(); ++n) {
     for (const IndexExpr& e : s.tensors[n].extents)
-      if (checked.insert(nautilus::to_string(e)).second)
+      if (!e.is_const() && checked.insert(nautilus::to_string(e)).second)
         c += "  if (" + size_text(e, text) + " > 2147418112) return failed(\"extent " +
              nautilus::to_string(e) + " of " + s.tensors[n].name + " is 2^31 - 2^16 or more\");\n";
     c += "  if (reinterpret_cast<uintptr_t>(" + tensors[n] + ") % 16) return failed(\"" +
@@ -231,9 +232,10 @@ std::string emit_launcher(const Source& s) {
       if (s.tensors[n].name == z) {
         std::string bytes = std::to_string(type_bytes(s.tensors[n].type));
         for (const IndexExpr& e : s.tensors[n].extents) bytes += " * " + size_text(e, text);
-        c += "  if (CUresult r = cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(" + tensors[n] +
-             "), 0, size_t(" + bytes +
-             "), static_cast<CUstream>(stream))) return failed(\"clearing " + z + "\", r);\n";
+        c += "  if (const size_t bytes = size_t(" + bytes +
+             "))\n    if (CUresult r = cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(" +
+             tensors[n] + "), 0, bytes, static_cast<CUstream>(stream))) return failed(\"clearing " +
+             z + "\", r);\n";
       }
   for (size_t k = 0; k < s.launches.size(); ++k) {
     const Launch& l = s.launches[k];
@@ -249,7 +251,8 @@ std::string emit_launcher(const Source& s) {
                                s.tensors.begin());
       std::string extents, strides, box;
       for (const IndexExpr& e : m.extents)
-        extents += (extents.empty() ? "" : ", ") + ("uint64_t(" + size_text(e, text) + ")");
+        extents += (extents.empty() ? "" : ", ") +
+                   ("uint64_t(std::max(INT64_C(1), int64_t(" + size_text(e, text) + ")))");
       for (const IndexExpr& e : m.strides)
         strides += (strides.empty() ? "" : ", ") + ("uint64_t(" + size_text(e, text) + ")");
       for (int b : m.box) box += (box.empty() ? "" : ", ") + std::to_string(b);

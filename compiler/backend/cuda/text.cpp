@@ -187,6 +187,7 @@ std::string index_text(const IndexExpr& e, const std::map<std::string, std::stri
     }
     case Kind::Mul: {
       const std::string a = in_parens(inner(e.args()[0]));
+      if (a == "0") return a;
       if (e.constant() == -1) return "-" + a;
       return std::to_string(e.constant()) + " * " + a;
     }
@@ -223,7 +224,10 @@ std::string bits_text(const std::string& x, const std::vector<uint64_t>& images)
       continue;
     }
     size_t end = b + 1;
-    while (end < images.size() && images[end] == images[end - 1] << 1) ++end;
+    uint64_t run = images[b];  // multiplied, bits must not meet
+    for (; end < images.size() && images[end] == images[end - 1] << 1 && !(run & images[end]);
+         ++end)
+      run |= images[end];
     for (size_t n = b; n < end; ++n) {
       apart = apart && !(seen & images[n]);
       seen |= images[n];
