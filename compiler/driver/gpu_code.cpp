@@ -153,8 +153,11 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
                            const GpuFlags& flags, PassPrinter& printer) {
   auto machine = sched::find_machine(search.machine);
   if (!machine) return machine.error();
-  const std::string target =
-      flags.target.empty() ? target_of_machine(search.machine).value_or("sm_80") : flags.target;
+  std::string target = flags.target;
+  if (target.empty()) target = target_of_machine(search.machine).value_or("");
+  if (target.empty())
+    return Refusal{"compile for " + search.machine, "", "the machine's description has no target",
+                   "--target sm_90, or \"target\" in the description"};
   if (auto t = memory::parse_target(target); !t) return t.error();
   std::optional<Refusal> last;
   std::vector<std::string> passed_over;

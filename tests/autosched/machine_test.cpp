@@ -39,6 +39,7 @@ TEST_F(MachineFiles, EveryNumberHasUnitAndSource) {
   for (auto& entry : std::filesystem::directory_iterator(NAUTILUS_SOURCE_DIR "/corpus/machines")) {
     std::ifstream in(entry.path());
     nlohmann::json j = nlohmann::json::parse(in);
+    EXPECT_EQ(j.value("target", "").rfind("sm_", 0), 0u) << entry.path() << ": code for what?";
     std::function<void(const nlohmann::json&)> walk = [&](const nlohmann::json& n) {
       if (n.is_object() && n.contains("value")) {
         EXPECT_FALSE(n.value("unit", "").empty()) << entry.path() << n.dump();

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "compiler/backend/cuda/cuda.h"
 #include "tests/driver/command.h"
@@ -17,14 +18,16 @@ namespace fs = std::filesystem;
 class Setting {
  public:
   Setting(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
     setenv(name, value.c_str(), 1);
   }
-  ~Setting() { unsetenv(name_); }
+  ~Setting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
   Setting(const Setting&) = delete;
   Setting& operator=(const Setting&) = delete;
 
  private:
   const char* name_;
+  std::optional<std::string> before_;
 };
 
 // A fresh path of a folder that does not exist yet.
