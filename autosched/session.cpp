@@ -94,13 +94,34 @@ json options_to_json(const SearchOptions& o) {
           {"beam", o.beam},           {"seconds", o.seconds},
           {"max_nodes", o.max_nodes}, {"max_plans", o.max_plans},
           {"isl_quota", o.isl_quota}, {"top", o.top},
-          {"numerics", o.numerics}};
+          {"numerics", o.numerics},   {"tiles", o.knobs.tiles},
+          {"stages", o.knobs.stages}};
+}
+
+// A session may be older than a figure of the cost model: its machine then gets a neutral one,
+// which says so.
+json completed(json machine) {
+  if (!machine.is_object() || !machine.contains("fma") || !machine["fma"].is_object() ||
+      !machine["fma"].contains("value") || !machine["fma"]["value"].is_number())
+    return machine;
+  const auto fill = [&](const char* group, const char* key, double value, const char* unit) {
+    if (!machine.contains(group)) machine[group] = json::object();
+    if (machine[group].is_object() && !machine[group].contains(key))
+      machine[group][key] = {{"value", value},
+                             {"unit", unit},
+                             {"source", "assumed: the session is older than this figure"}};
+  };
+  for (const char* unit : {"divide", "convert", "compare"})
+    fill("rates", unit, machine["fma"]["value"].get<double>() / 2, "1/s");
+  const bool cpu = machine.contains("kind") && machine["kind"] == "cpu";
+  for (const ModelKey& key : model_keys(cpu ? "cpu" : "gpu")) fill("model", key.name, 1, key.unit);
+  return machine;
 }
 
 Expected<SearchOptions> options_from_json(const json& j) {
   SearchOptions o;
   o.sizes = j.at("sizes").get<poly::Sizes>();
-  Expected<Machine> m = machine_from_json(j.at("machine"));
+  Expected<Machine> m = machine_from_json(completed(j.at("machine")));
   if (!m) return m.error();
   o.machine = *m;
   o.seed = j.at("seed").get<uint64_t>();
@@ -115,6 +136,8 @@ Expected<SearchOptions> options_from_json(const json& j) {
   o.isl_quota = j.at("isl_quota").get<unsigned long>();
   o.top = j.at("top").get<int>();
   o.numerics = j.at("numerics").get<std::string>();
+  if (j.contains("tiles")) o.knobs.tiles = j["tiles"].get<std::vector<int64_t>>();
+  if (j.contains("stages")) o.knobs.stages = j["stages"].get<std::vector<int64_t>>();
   return o;
 }
 

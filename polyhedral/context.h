@@ -205,4 +205,8 @@ auto with_quota(isl::ctx ctx, unsigned long max_operations, Fn&& fn) -> Expected
   }
 }
 
+inline isl::set unnamed(const isl::set& s) { return set_tuple_name(s, ""); }
+// { S[..] -> [affs..] } on the domain's space.
+isl::multi_aff tuple_of(const isl::set& domain, const std::vector<isl::aff>& affs);
+
 }  // namespace nautilus::poly

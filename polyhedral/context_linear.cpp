@@ -17,12 +17,12 @@ struct MatFree {
 };
 using Mat = std::unique_ptr<isl_mat, MatFree>;
 
-struct Columns {
+struct MatrixColumns {
   unsigned dims, params, divs;
 };
 
 // Rows of a constraint matrix whose columns are dims, params, divs, constant.
-void read_rows(isl::ctx ctx, isl_mat* raw, const Columns& c, bool equality,
+void read_rows(isl::ctx ctx, isl_mat* raw, const MatrixColumns& c, bool equality,
                std::vector<LinearConstraint>& out) {
   Mat mat(raw);
   if (!mat) isl::exception::throw_last_error(ctx);
@@ -81,7 +81,7 @@ LinearSet read_basic_set(const isl::basic_set& b) {
     detail::check(ctx, n >= 0);
     return static_cast<unsigned>(n);
   };
-  const Columns c{count(isl_dim_set), count(isl_dim_param), count(isl_dim_div)};
+  const MatrixColumns c{count(isl_dim_set), count(isl_dim_param), count(isl_dim_div)};
   LinearSet out;
   read_rows(ctx,
             isl_basic_set_equalities_matrix(b.get(), isl_dim_set, isl_dim_param, isl_dim_div,

@@ -218,4 +218,12 @@ isl::pw_aff substitute_params(const isl::pw_aff& a, const Sizes& sizes) {
   return substitute_params(a.as_set(), sizes).as_pw_multi_aff().at(0);
 }
 
+isl::multi_aff tuple_of(const isl::set& domain, const std::vector<isl::aff>& affs) {
+  isl::space space = domain.space().add_unnamed_tuple(static_cast<unsigned>(affs.size()));
+  if (affs.empty()) return space.zero_multi_aff();
+  isl::aff_list list = affs[0].to_list();
+  for (size_t k = 1; k < affs.size(); ++k) list = list.add(affs[k]);
+  return isl::multi_aff(space, list);
+}
+
 }  // namespace nautilus::poly

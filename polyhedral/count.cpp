@@ -6,6 +6,7 @@
 #include <set>
 
 #include "polyhedral/footprint.h"
+#include "polyhedral/index_expr.h"
 
 namespace nautilus::poly {
 namespace {
@@ -26,10 +27,6 @@ struct TooMany {};
 int64_t narrow(__int128 v) {
   if (v > INT64_MAX || v < INT64_MIN) throw Overflow{};
   return static_cast<int64_t>(v);
-}
-int64_t floor_div(int64_t a, int64_t b) {  // b > 0
-  int64_t q = a / b;
-  return q - ((a % b) < 0 ? 1 : 0);
 }
 int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
 

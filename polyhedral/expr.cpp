@@ -282,4 +282,10 @@ std::vector<std::string> free_vars(const Expr& e) {
   return {names.begin(), names.end()};
 }
 
+void conjuncts(const Expr& e, std::vector<Expr>& out) {
+  if (!e) return;
+  if (e->op != Op::And) return out.push_back(e);
+  for (const Expr& a : e->args) conjuncts(a, out);
+}
+
 }  // namespace nautilus

@@ -152,4 +152,7 @@ double apply_op(Op op, const double* args, Type result);  // the semantics of ev
 // Light, always-valid normal form: constant folding, x+0, x*1, select of constants, --x ...
 Expr simplify(const Expr& e);
 
+// The operands of a conjunction, nested ones too, appended; nothing for no expression.
+void conjuncts(const Expr& e, std::vector<Expr>& out);
+
 }  // namespace nautilus

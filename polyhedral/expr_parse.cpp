@@ -28,9 +28,9 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr uint32_t kMaxBrackets = 300;
 
-class Parser {
+class ExprParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit ExprParser(std::string_view text) : text_(text) {}
 
   Expected<Expr> run() {
     Expr e = disjunction();
@@ -305,6 +305,6 @@ class Parser {
 
 }  // namespace
 
-Expected<Expr> parse_expr(std::string_view text) { return Parser(text).run(); }
+Expected<Expr> parse_expr(std::string_view text) { return ExprParser(text).run(); }
 
 }  // namespace nautilus

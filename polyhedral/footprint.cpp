@@ -13,8 +13,6 @@ Refusal refuse(const std::string& asked, const std::string& where, const std::st
   return Refusal{asked, where, why, ""};
 }
 
-isl::set unnamed(const isl::set& s) { return set_tuple_name(s, ""); }
-
 void node_ids(const Node& n, std::set<NodeId>& out) {
   out.insert(n.id);
   for (const NodePtr& c : n.children) node_ids(*c, out);

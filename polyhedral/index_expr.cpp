@@ -22,11 +22,6 @@ using Kind = IndexExpr::Kind;
 int64_t wrap_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 int64_t wrap_mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 
-// Toward minus infinity; d > 0.
-int64_t floor_div(int64_t a, int64_t d) {
-  int64_t q = a / d;
-  return (a % d != 0 && a < 0) ? q - 1 : q;
-}
 int64_t floor_mod(int64_t a, int64_t d) {
   int64_t r = a % d;
   return r < 0 ? r + d : r;

@@ -70,4 +70,7 @@ struct Cond {
 std::string to_string(const Cond& c);  // "j <= i + 3 and 0 <= j or ..."
 Expected<Cond> parse_cond(std::string_view text);
 
+// Division that rounds toward minus infinity; d > 0.
+inline int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d != 0 && a < 0); }
+
 }  // namespace nautilus

@@ -106,9 +106,9 @@ std::string text(const Cond::Atom& a) {
 }
 
 // Recursive descent; the first error stops everything.
-class Parser {
+class IndexParser {
  public:
-  explicit Parser(std::string_view s) : s_(s) {}
+  explicit IndexParser(std::string_view s) : s_(s) {}
 
   Expected<IndexExpr> whole_index() {
     IndexExpr e = sum();
@@ -345,7 +345,7 @@ std::string to_string(const Cond& c) {
   return s;
 }
 
-Expected<IndexExpr> parse_index(std::string_view text) { return Parser(text).whole_index(); }
-Expected<Cond> parse_cond(std::string_view text) { return Parser(text).whole_cond(); }
+Expected<IndexExpr> parse_index(std::string_view text) { return IndexParser(text).whole_index(); }
+Expected<Cond> parse_cond(std::string_view text) { return IndexParser(text).whole_cond(); }
 
 }  // namespace nautilus

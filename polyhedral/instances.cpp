@@ -1,13 +1,13 @@
 #include "polyhedral/instances.h"
 
+#include "polyhedral/index_expr.h"
+
 #include <memory>
 #include <stdexcept>
 
 namespace nautilus::poly {
 
 namespace {
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
 
 int64_t dot(const std::vector<int64_t>& c, std::span<const int64_t> x) {
   int64_t sum = 0;
@@ -24,9 +24,9 @@ std::vector<int64_t> div_values(const std::vector<LinearDiv>& defs, std::span<co
 }
 
 // Integer expression of isl's loop AST; loop variables are slots of a stack frame.
-struct Node;
-using NodePtr = std::unique_ptr<Node>;
-struct Node {
+struct Ast;
+using AstPtr = std::unique_ptr<Ast>;
+struct Ast {
   enum class Op {
     Const,
     Var,
@@ -49,7 +49,7 @@ struct Node {
     Gt
   } op = Op::Const;
   int64_t value = 0;  // Const; Var: slot
-  std::vector<NodePtr> args;
+  std::vector<AstPtr> args;
 
   int64_t eval(const std::vector<int64_t>& frame) const {
     auto a = [&](size_t k) { return args[k]->eval(frame); };
@@ -111,10 +111,10 @@ struct Node {
 struct Step {
   enum class Kind { Block, For, If, User } kind = Kind::Block;
   std::vector<std::unique_ptr<Step>> children;
-  NodePtr init, cond, inc;
+  AstPtr init, cond, inc;
   size_t slot = 0;
   std::string statement;
-  std::vector<NodePtr> dims;
+  std::vector<AstPtr> dims;
 };
 
 class Compiler {
@@ -157,14 +157,14 @@ class Compiler {
  private:
   std::map<std::string, size_t> slots_;
 
-  NodePtr expr(const isl::ast_expr& e) {
-    auto out = std::make_unique<Node>();
+  AstPtr expr(const isl::ast_expr& e) {
+    auto out = std::make_unique<Ast>();
     if (e.isa<isl::ast_expr_int>()) {
       out->value = to_int(e.as<isl::ast_expr_int>().val());
       return out;
     }
     if (e.isa<isl::ast_expr_id>()) {
-      out->op = Node::Op::Var;
+      out->op = Ast::Op::Var;
       out->value = static_cast<int64_t>(slots_.at(e.as<isl::ast_expr_id>().id().name()));
       return out;
     }
@@ -175,8 +175,8 @@ class Compiler {
     return out;
   }
 
-  static Node::Op kind(const isl::ast_expr_op& e) {
-    using Op = Node::Op;
+  static Ast::Op kind(const isl::ast_expr_op& e) {
+    using Op = Ast::Op;
     if (e.isa<isl::ast_expr_op_and>() || e.isa<isl::ast_expr_op_and_then>()) return Op::And;
     if (e.isa<isl::ast_expr_op_or>() || e.isa<isl::ast_expr_op_or_else>()) return Op::Or;
     if (e.isa<isl::ast_expr_op_max>()) return Op::Max;

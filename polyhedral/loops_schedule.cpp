@@ -25,8 +25,6 @@ size_t leading_grid(const Node* n) {
   return count;
 }
 
-isl::set unnamed(const isl::set& s) { return set_tuple_name(s, ""); }
-
 // Schedule coordinates of leaves are t' = loops[grid..]; the walk keeps how many loops are above.
 struct Builder {
   const LoopKernel& k;

@@ -1,5 +1,5 @@
-// Parser of `.naut` (format: naut.h). Every failure carries file:line:column; nothing that the text
-// can contain reaches isl unchecked: length, nesting and digit runs are bounded, and isl works
+// NautParser of `.naut` (format: naut.h). Every failure carries file:line:column; nothing that the
+// text can contain reaches isl unchecked: length, nesting and digit runs are bounded, and isl works
 // under a quota.
 #include <algorithm>
 #include <charconv>
@@ -131,9 +131,9 @@ class Line {
   size_t at_ = 0;
 };
 
-class Parser {
+class NautParser {
  public:
-  Parser(ContextPtr context, std::string_view text) : text_(text) {
+  NautParser(ContextPtr context, std::string_view text) : text_(text) {
     p_.context = std::move(context);
     p_.param_context = isl::space::unit(ctx()).universe_set();
   }
@@ -175,15 +175,18 @@ class Parser {
     const int column = (line.done(), line.column());
     const std::string key = line.word(" (");
     if (!versioned_ && key != "naut") line.fail("the first line must be 'naut 1'", "", column);
-    static const std::map<std::string, void (Parser::*)(Line&)> kTop{
-        {"naut", &Parser::version},  {"program", &Parser::program}, {"sizes", &Parser::sizes},
-        {"where", &Parser::where},   {"typical", &Parser::typical}, {"scalars", &Parser::scalars},
-        {"tensor", &Parser::tensor}, {"statement", &Parser::open},  {"original", &Parser::order}};
-    static const std::map<std::string, void (Parser::*)(Line&)> kInside{
-        {"domain", &Parser::domain}, {"write", &Parser::write},     {"read", &Parser::read},
-        {"index", &Parser::index},   {"expr", &Parser::expr},       {"guard", &Parser::guard},
-        {"reduce", &Parser::reduce}, {"combine", &Parser::combine}, {"identity", &Parser::identity},
-        {"at", &Parser::location}};
+    static const std::map<std::string, void (NautParser::*)(Line&)> kTop{
+        {"naut", &NautParser::version},    {"program", &NautParser::program},
+        {"sizes", &NautParser::sizes},     {"where", &NautParser::where},
+        {"typical", &NautParser::typical}, {"scalars", &NautParser::scalars},
+        {"tensor", &NautParser::tensor},   {"statement", &NautParser::open},
+        {"original", &NautParser::order}};
+    static const std::map<std::string, void (NautParser::*)(Line&)> kInside{
+        {"domain", &NautParser::domain},     {"write", &NautParser::write},
+        {"read", &NautParser::read},         {"index", &NautParser::index},
+        {"expr", &NautParser::expr},         {"guard", &NautParser::guard},
+        {"reduce", &NautParser::reduce},     {"combine", &NautParser::combine},
+        {"identity", &NautParser::identity}, {"at", &NautParser::location}};
     if (const auto top = kTop.find(key); top != kTop.end()) {
       close(line);
       in_tensor_ = false;
@@ -443,7 +446,7 @@ std::string position(const std::string& file, int line, int column) {
 
 Expected<Program> parse_naut(ContextPtr context, std::string_view text, const std::string& file) {
   const std::string asked = "read a program";
-  Parser parser(context, text);
+  NautParser parser(context, text);
   auto result = with_quota(context->get(), kDefaultQuota, [&]() -> Expected<Program> {
     try {
       Program p = parser.run();

@@ -128,13 +128,6 @@ isl::schedule textual_order(const Program& p) {
 
 namespace {
 
-std::string sizes_text(const Sizes& sizes) {
-  std::string out;
-  for (const auto& [name, value] : sizes)
-    out += (out.empty() ? "" : ", ") + name + "=" + std::to_string(value);
-  return out;
-}
-
 // What is declared of these sizes alone, in words where isl's notation is not plain; that sizes are
 // not negative goes without saying.
 std::string facts_text(isl::set facts, const Program& p, const Sizes& about) {
@@ -353,6 +346,17 @@ uint64_t content_hash(const Program& p) {
   const uint64_t h = std::max<uint64_t>(1, hash_bytes(kHashSeed, print_naut(p)));
   p.hash.set(h);
   return h;
+}
+
+std::string sizes_text(const Sizes& sizes) {
+  std::string out;
+  for (const auto& [name, value] : sizes)
+    out += (out.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  return out;
+}
+
+std::string with_sizes(const Sizes& sizes) {
+  return sizes.empty() ? "" : " (with " + sizes_text(sizes) + ")";
 }
 
 }  // namespace nautilus::poly

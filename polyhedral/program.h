@@ -154,4 +154,7 @@ struct InterpretOptions {
 Expected<Buffers> interpret(const Program& p, const Sizes& sizes, const Buffers& inputs,
                             const InterpretOptions& options = {});
 
+std::string sizes_text(const Sizes& sizes);  // "M=3, N=2"
+std::string with_sizes(const Sizes& sizes);  // " (with M=3, N=2)", or nothing
+
 }  // namespace nautilus::poly

@@ -12,18 +12,11 @@ std::string tuple_text(const std::vector<int64_t>& v) {
   return out + "]";
 }
 
-std::string sizes_text(const Sizes& sizes) {
-  std::string out;
-  for (const auto& [n, v] : sizes)
-    out += (out.empty() ? " (with " : ", ") + n + "=" + std::to_string(v);
-  return out.empty() ? "" : out + ")";
-}
-
 class Bounds {
  public:
   explicit Bounds(const Program& p) : p_(p) {}
 
-  std::optional<Problem> run() {
+  std::optional<Flaw> run() {
     if (p_.param_context.is_empty())
       return problem("", "the facts about the sizes contradict each other");
     for (const Tensor& t : p_.tensors)
@@ -35,11 +28,11 @@ class Bounds {
 
  private:
   const Program& p_;
-  std::optional<Problem> found_;
+  std::optional<Flaw> found_;
 
-  std::optional<Problem> problem(const std::string& item, const std::string& why,
-                                 const std::string& suggest = "") {
-    if (!found_) found_ = Problem{item, Refusal{"check program " + p_.name, item, why, suggest}};
+  std::optional<Flaw> problem(const std::string& item, const std::string& why,
+                              const std::string& suggest = "") {
+    if (!found_) found_ = Flaw{item, Refusal{"check program " + p_.name, item, why, suggest}};
     return found_;
   }
 
@@ -52,14 +45,14 @@ class Bounds {
       if (!missing.is_empty())
         return void(problem(t.name, "extent " + std::to_string(k) + " of " + t.name +
                                         " is undefined" +
-                                        sizes_text(lexmin_point(missing)->params)));
+                                        with_sizes(lexmin_point(missing)->params)));
       const isl::set nonnegative = isl::set(p_.context->get(), "{ [x] : x >= 0 }");
       const isl::set bad = values.intersect_params(p_.param_context).subtract(nonnegative);
       if (!bad.is_empty()) {
         const Point at = *lexmin_point(bad);
         return void(problem(t.name,
                             "extent " + std::to_string(k) + " of " + t.name + " is " +
-                                std::to_string(at.dims[0]) + sizes_text(at.params),
+                                std::to_string(at.dims[0]) + with_sizes(at.params),
                             "state the sizes' lower bounds"));
       }
     }
@@ -101,7 +94,7 @@ class Bounds {
     if (!missing.is_empty()) {
       const Point at = *lexmin_point(missing);
       return void(problem(s.name, which + " of " + a.tensor + " is undefined at " + s.name +
-                                      tuple_text(at.dims) + sizes_text(at.params)));
+                                      tuple_text(at.dims) + with_sizes(at.params)));
     }
     if (!plain.is_single_valued())
       return void(
@@ -120,7 +113,7 @@ class Bounds {
     const std::optional<Point> e = sample_point(element);
     problem(s.name,
             which + " of " + a.tensor + " is out of bounds: " + s.name + tuple_text(at.dims) +
-                " touches " + a.tensor + (e ? tuple_text(e->dims) : "") + sizes_text(at.params),
+                " touches " + a.tensor + (e ? tuple_text(e->dims) : "") + with_sizes(at.params),
             "restrict the domain, or state facts about the sizes");
   }
 
@@ -139,6 +132,6 @@ class Bounds {
 
 }  // namespace
 
-std::optional<Problem> check_bounds(const Program& p) { return Bounds(p).run(); }
+std::optional<Flaw> check_bounds(const Program& p) { return Bounds(p).run(); }
 
 }  // namespace nautilus::poly

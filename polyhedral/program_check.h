@@ -6,19 +6,19 @@
 
 namespace nautilus::poly {
 
-struct Problem {
+struct Flaw {
   std::string item;  // statement or tensor it is about; may be empty
   Refusal refusal;
 };
 
 // Names, spaces, ranks, operand numbers: what later code takes for granted. Needs no set
 // computation beyond spaces, so it is safe and fast on anything a parser built.
-std::optional<Problem> check_structure(const Program& p);
+std::optional<Flaw> check_structure(const Program& p);
 
 // Extents, domains, accesses in bounds for every admissible size; shape of reductions.
-std::optional<Problem> check_bounds(const Program& p);
+std::optional<Flaw> check_bounds(const Program& p);
 
 // Reads find a value, writes do not collide, outputs are complete, `original` orders all conflicts.
-std::optional<Problem> check_values(const Program& p);
+std::optional<Flaw> check_values(const Program& p);
 
 }  // namespace nautilus::poly

@@ -8,12 +8,6 @@ namespace nautilus::poly {
 
 namespace {
 
-void conjuncts(const Expr& e, std::vector<Expr>& out) {
-  if (!e) return;
-  if (e->op != Op::And) return out.push_back(e);
-  for (const Expr& a : e->args) conjuncts(a, out);
-}
-
 // Operands of the writer's guard as operands of the reader.
 class Seen {
  public:

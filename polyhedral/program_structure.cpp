@@ -13,7 +13,7 @@ class Structure {
  public:
   explicit Structure(const Program& p) : p_(p) {}
 
-  std::optional<Problem> run() {
+  std::optional<Flaw> run() {
     if (!p_.context) return problem("", "the program has no isl context");
     names();
     if (found_) return found_;
@@ -27,11 +27,11 @@ class Structure {
 
  private:
   const Program& p_;
-  std::optional<Problem> found_;
+  std::optional<Flaw> found_;
 
-  std::optional<Problem> problem(const std::string& item, const std::string& why,
-                                 const std::string& suggest = "") {
-    if (!found_) found_ = Problem{item, Refusal{"check program " + p_.name, item, why, suggest}};
+  std::optional<Flaw> problem(const std::string& item, const std::string& why,
+                              const std::string& suggest = "") {
+    if (!found_) found_ = Flaw{item, Refusal{"check program " + p_.name, item, why, suggest}};
     return found_;
   }
 
@@ -261,6 +261,6 @@ class Structure {
 
 }  // namespace
 
-std::optional<Problem> check_structure(const Program& p) { return Structure(p).run(); }
+std::optional<Flaw> check_structure(const Program& p) { return Structure(p).run(); }
 
 }  // namespace nautilus::poly

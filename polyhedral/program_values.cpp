@@ -24,7 +24,7 @@ class Values {
     for (const Tensor& t : p.tensors) writers_[t.name] = writers(p, t.name);
   }
 
-  std::optional<Problem> run() {
+  std::optional<Flaw> run() {
     for (const Tensor& t : p_.tensors)
       if (tensor(t), found_) return found_;
     for (const Statement& s : p_.statements)
@@ -38,10 +38,10 @@ class Values {
   OriginalOrder order_;
   std::map<std::string, std::vector<const Statement*>> writers_;
   std::map<std::string, bool> several_;
-  std::optional<Problem> found_;
+  std::optional<Flaw> found_;
 
   void problem(const std::string& item, const std::string& why, const std::string& suggest = "") {
-    if (!found_) found_ = Problem{item, Refusal{"check program " + p_.name, item, why, suggest}};
+    if (!found_) found_ = Flaw{item, Refusal{"check program " + p_.name, item, why, suggest}};
   }
 
   // Some element may be written by more than one instance that is no update of a reduction.
@@ -174,7 +174,7 @@ class Values {
 
 }  // namespace
 
-std::optional<Problem> check_values(const Program& p) { return Values(p).run(); }
+std::optional<Flaw> check_values(const Program& p) { return Values(p).run(); }
 
 std::optional<Refusal> validate(const Program& p) {
   const auto first = [&](auto check) -> std::optional<Refusal> {

@@ -4,6 +4,8 @@
 
 #include "polyhedral/repair_internal.h"
 
+#include "polyhedral/names.h"
+
 namespace nautilus::poly {
 
 std::string_view numeric_tag_name(NumericTag t) {
@@ -21,10 +23,6 @@ std::string_view numeric_tag_name(NumericTag t) {
 namespace {
 
 using namespace algebra;
-
-bool in(const std::vector<std::string>& v, const std::string& s) {
-  return std::find(v.begin(), v.end(), s) != v.end();
-}
 
 // Names that corrections use for accumulators and values: t0, c3, x1, ref0 ...
 bool reserved(const std::string& name) {
@@ -266,7 +264,9 @@ class Deriver {
     r.derivations = s.derivations;
     r.obligations = s.obligations;
     r.numeric = casts_.empty() ? NumericTag::Reassociates : NumericTag::Approximates;
-    const InlinedTerm original = *inline_term(p_, *target_, r_.sources, r_.via);
+    const Expected<InlinedTerm> inlined = inline_term(p_, *target_, r_.sources, r_.via);
+    if (!inlined) return inlined.error();
+    const InlinedTerm& original = *inlined;
     std::string open;
     for (const Statement* u : used_) {
       const auto rest = s.members.size() == 1 && s.counted.empty()

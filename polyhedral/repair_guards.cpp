@@ -38,11 +38,6 @@ std::optional<isl::map> same_iteration(const Statement& target, const Statement&
   return m.intersect_domain(target.domain);
 }
 
-void conjuncts(const Expr& e, std::vector<Expr>& out) {
-  if (e->op != Op::And) return out.push_back(e);
-  for (const Expr& a : e->args) conjuncts(a, out);
-}
-
 // The source's condition or term seen from the target, in the target's names; nothing if it reads
 // what the target does not.
 std::optional<Expr> seen_from(const isl::map& iteration, const Expr& e, const InlinedTerm& source,

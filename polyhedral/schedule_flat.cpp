@@ -7,15 +7,6 @@ namespace nautilus::poly {
 
 namespace {
 
-// { S[..] -> [affs..] } on the domain's space.
-isl::multi_aff tuple_of(const isl::set& domain, const std::vector<isl::aff>& affs) {
-  isl::space space = domain.space().add_unnamed_tuple(static_cast<unsigned>(affs.size()));
-  if (affs.empty()) return space.zero_multi_aff();
-  isl::aff_list list = affs[0].to_list();
-  for (size_t k = 1; k < affs.size(); ++k) list = list.add(affs[k]);
-  return isl::multi_aff(space, list);
-}
-
 struct Flatten {
   const Program& program;
   const std::string& stmt;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "polyhedral/legality.h"
+#include "polyhedral/names.h"
 #include "polyhedral/verify_order.h"
 #include "polyhedral/verify_program.h"
 #include "polyhedral/verify_repairs.h"
@@ -15,19 +16,15 @@ namespace {
 
 using namespace verifying;
 
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 bool covered(const Repair& r, const Pair& d) {
-  return d.kind == DepKind::Flow && has(r.sources, d.source) &&
-         (has(r.via, d.sink) || has(r.targets, d.sink));
+  return d.kind == DepKind::Flow && in(r.sources, d.source) &&
+         (in(r.via, d.sink) || in(r.targets, d.sink));
 }
 
 // From a via statement to whoever uses its running values.
 bool chained(const Repair& r, const Pair& d) {
-  return d.kind == DepKind::Flow && has(r.via, d.source) &&
-         (has(r.via, d.sink) || has(r.targets, d.sink));
+  return d.kind == DepKind::Flow && in(r.via, d.source) &&
+         (in(r.via, d.sink) || in(r.targets, d.sink));
 }
 
 class Verifier {

@@ -280,4 +280,6 @@ std::vector<Sizes> sample_sizes(const Program& p) {
   return out;
 }
 
+std::string text(Real v) { return to_string(Expr::constant(static_cast<double>(v), Type::F64)); }
+
 }  // namespace nautilus::poly::verifying

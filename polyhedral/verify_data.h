@@ -82,4 +82,6 @@ isl::set at_element(const isl::space& space, const Element& e, int64_t radius = 
 // they do.
 std::vector<Sizes> sample_sizes(const Program& p);
 
+std::string text(Real v);
+
 }  // namespace nautilus::poly::verifying

@@ -56,13 +56,6 @@ bool identical(const Statement& a, const Statement& b) {
   return true;
 }
 
-std::vector<const Statement*> writers(const Program& p, const std::string& tensor) {
-  std::vector<const Statement*> out;
-  for (const Statement& s : p.statements)
-    if (s.write.tensor == tensor) out.push_back(&s);
-  return out;
-}
-
 bool same_shape(const Tensor& a, const Tensor& b) {
   if (a.type != b.type || a.rank() != b.rank()) return false;
   for (size_t k = 0; k < a.rank(); ++k)
@@ -77,8 +70,6 @@ std::string at_text(const std::string& name, const Element& e, const Sizes& size
   for (const auto& [n, v] : sizes) out += ", " + n + "=" + std::to_string(v);
   return out;
 }
-
-std::string text(Real v) { return to_string(Expr::constant(static_cast<double>(v), Type::F64)); }
 
 // A tensor whose definition changed: by elements, or (all its statements correspond) by instances
 // of the statements that compute something else.
@@ -133,7 +124,7 @@ class Comparison {
   static Names overwritten(const Program& p) {
     Names out;
     for (const Tensor& t : p.tensors) {
-      const auto from = writers(p, t.name);
+      const auto from = writers_of(p, t.name);
       const bool once = from.size() == 1 &&
                         (from[0]->reduction || from[0]
                                                    ->write.map.intersect_domain(from[0]->domain)
@@ -194,7 +185,7 @@ class Comparison {
 
   void find_changes() {
     for (const std::string& t : common_) {
-      const auto before = writers(origin_, t), after = writers(now_, t);
+      const auto before = writers_of(origin_, t), after = writers_of(now_, t);
       if (after.empty() && now_.tensor(t)->kind == TensorKind::Temp) continue;  // not used any more
       Change c;
       c.tensor = t;
@@ -387,7 +378,7 @@ class Comparison {
     Experiment x{fresh_data(b, 5), {}, view};
     for (const Tensor& t : b.origin.tensors) {
       if (t.kind != TensorKind::Input && !view.before.count(t.name)) continue;
-      const auto from = writers(b.origin, t.name);
+      const auto from = writers_of(b.origin, t.name);
       if (from.size() == 1 && from[0]->reduction)
         x.data.fix(t.name, identity_value(*from[0]->reduction));
       else

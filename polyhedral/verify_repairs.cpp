@@ -1,4 +1,5 @@
 #include "polyhedral/verify_repairs.h"
+#include "polyhedral/names.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +9,6 @@
 namespace nautilus::poly::verifying {
 
 namespace {
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool reads(const Statement& s, const std::string& tensor) {
-  return std::any_of(s.reads.begin(), s.reads.end(),
-                     [&](const Access& a) { return a.tensor == tensor; });
-}
 
 // Sources and targets are reductions into temporaries, via statements pointwise; all run under the
 // band.
@@ -31,8 +23,7 @@ std::optional<std::string> roles(const Schedule& s, const Repair& r) {
       if (!st) return "there is no statement " + n;
       if (st->reduction.has_value() != reduction)
         return n + (reduction ? " is not a reduction" : " is a reduction, not pointwise");
-      if (!has(band->statements, n))
-        return n + " does not run under band " + std::to_string(r.band);
+      if (!in(band->statements, n)) return n + " does not run under band " + std::to_string(r.band);
       const Tensor* t = s.program->tensor(st->write.tensor);
       if (!t || t->kind != TensorKind::Temp)
         return st->write.tensor + " is not a temporary: its running value would be seen";
@@ -79,8 +70,8 @@ std::optional<std::string> other_readers(const Schedule& s, const Repair& r) {
       if (!reads(reader, tensor)) continue;
       const bool expected =
           std::any_of(s.repairs.begin(), s.repairs.end(), [&](const Repair& other) {
-            return has(other.via, via) &&
-                   (has(other.via, reader.name) || has(other.targets, reader.name));
+            return in(other.via, via) &&
+                   (in(other.via, reader.name) || in(other.targets, reader.name));
           });
       if (!expected)
         return reader.name + " also reads " + tensor + ", which holds running values here";
@@ -96,7 +87,7 @@ std::optional<std::string> chain(const Schedule& s, const Repair& r) {
     const std::string& tensor = s.program->statement(r.sources[k])->write.tensor;
     const bool used = std::any_of(
         s.program->statements.begin(), s.program->statements.end(), [&](const Statement& st) {
-          return (has(r.via, st.name) || has(r.targets, st.name)) && reads(st, tensor);
+          return (in(r.via, st.name) || in(r.targets, st.name)) && reads(st, tensor);
         });
     if (!used) return "neither target nor via statements read " + tensor;
   }
@@ -216,7 +207,7 @@ std::optional<std::string> moved_wrongly(const Schedule& s, const Repair& r, Eva
     if (!q.lazy || q.lazy_source != r.lazy_source) continue;
     for (size_t a = 0; a < q.target_tensors.size(); ++a) {
       const std::string& name = q.target_tensors[a];
-      if (!has(r.source_tensors, name)) continue;
+      if (!in(r.source_tensors, name)) continue;
       EvalEnv own = env;
       for (size_t t = 0; t < q.target_tensors.size(); ++t)
         own.vars["t" + std::to_string(t)] =
@@ -240,10 +231,10 @@ std::optional<std::string> moved_wrongly(const Schedule& s, const Repair& r, Eva
 // magnitudes; a value that is not a number never stays.
 std::optional<std::string> stale(const Schedule& s, const Repair& r) {
   const std::string next = r.lazy_source + "'";
-  if (r.lazy_bound <= 0 || !r.may_stay || !has(r.source_tensors, r.lazy_source))
+  if (r.lazy_bound <= 0 || !r.may_stay || !in(r.source_tensors, r.lazy_source))
     return "it keeps a stale reference that it does not allow";
   for (const Repair& other : s.repairs)
-    if (has(other.source_tensors, r.lazy_source) &&
+    if (in(other.source_tensors, r.lazy_source) &&
         !(other.lazy && other.lazy_source == r.lazy_source && other.band == r.band))
       return other.targets[0] + " refers to " + r.lazy_source + ", which may be stale";
   constexpr int kPoints = 600;

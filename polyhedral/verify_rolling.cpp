@@ -1,4 +1,5 @@
 #include "polyhedral/verify_rolling.h"
+#include "polyhedral/names.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,15 +11,9 @@ namespace nautilus::poly::verifying {
 
 namespace {
 
-constexpr int64_t kRadius = 1;  // of the boxes that stay present
-constexpr size_t kElements = 4000;
-constexpr size_t kThin = 20'000, kWhole = 100'000;  // instances of one statement
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string text(Real v) { return to_string(Expr::constant(static_cast<double>(v), Type::F64)); }
+constexpr int64_t kReach = 1;  // of the boxes that stay present
+constexpr size_t kCompared = 4000;
+constexpr size_t kFewInstances = 20'000, kInstances = 100'000;  // instances of one statement
 
 // The same function without its outermost division: iterations one by one instead of tile by tile.
 isl::aff untiled(const isl::aff& a) {
@@ -84,9 +79,9 @@ class Band {
     for (const Repair* r : repairs)
       for (const auto* names : {&r->sources, &r->via, &r->targets})
         for (const std::string& n : *names)
-          if (!has(all_, n)) all_.push_back(n);
+          if (!in(all_, n)) all_.push_back(n);
     for (const std::string& n : band_->statements)
-      if (has(all_, n)) order_.push_back(n);
+      if (in(all_, n)) order_.push_back(n);
     turns_ = turns(s, repairs);
   }
 
@@ -164,7 +159,7 @@ class Band {
       std::map<std::string, Element> one;
       const Elements elements = wanted(pick, one);
       Sample sample(*machine_, given_, thin ? present(one, seed) : Elements{},
-                    thin ? kThin : kWhole);
+                    thin ? kFewInstances : kInstances);
       sample.thin_alike();
       sample.plan(elements);
       const Times times = times_of(sample, fine);
@@ -200,7 +195,7 @@ class Band {
       Picker way(mode, seed);
       for (const auto& [tensor, e] : one) follow(*machine_, given_, tensor, e, way, trail);
     }
-    return around(*bound_, given_, trail, kRadius);
+    return around(*bound_, given_, trail, kReach);
   }
 
   std::optional<std::string> experiment(Kind kind, uint64_t seed, Sample& sample,
@@ -315,7 +310,7 @@ class Band {
       const std::string& tensor = s.reads[k].tensor;
       if (given_.count(tensor)) continue;
       const Element e = machine_->element(s, static_cast<int>(k), x, read);
-      if (has(rule.repair.source_tensors, tensor)) {
+      if (in(rule.repair.source_tensors, tensor)) {
         const auto [at, fresh] = out.emplace(tensor, e);
         if (!fresh && at->second != e)
           bad = s.name + " reads two elements of " + tensor + " for one element that it updates";
@@ -337,7 +332,7 @@ class Band {
     std::map<std::string, std::map<Element, Element>> writer_of;  // by via statement
     for (const auto& [n, instances] : truth.instances())
       for (const Element& x : instances)
-        if (has(all_, n) && !bound_->statement(n)->reduction)
+        if (in(all_, n) && !bound_->statement(n)->reduction)
           writer_of[n].emplace(machine_->element(*bound_->statement(n), -1, x, read), x);
     std::optional<std::string> bad;
     for (const Repair* r : repairs_) {
@@ -398,7 +393,7 @@ class Band {
   // What a via statement or target reads in place of a source that is still at its identity.
   Real at_rest(const std::string& statement, const std::string& tensor, Real v) const {
     for (const Repair* r : repairs_) {
-      if (!has(r->via, statement) && !has(r->targets, statement)) continue;
+      if (!in(r->via, statement) && !in(r->targets, statement)) continue;
       const auto rest = r->rest.find(tensor);
       if (rest != r->rest.end() && v == static_cast<Real>(rest->second.first))
         return rest->second.second;
@@ -436,7 +431,7 @@ class Band {
       for (const Statement* t : rule.targets) {
         const auto chosen = elements.find(t->write.tensor);
         if (chosen == elements.end()) continue;  // it has none
-        for (const Element& e : points(chosen->second, kElements)) {
+        for (const Element& e : points(chosen->second, kCompared)) {
           const Real want = truth.value(t->write.tensor, e),
                      got = held(st, data, t->write.tensor, e);
           const Real identity = identity_value(*t->reduction);
@@ -456,7 +451,7 @@ class Band {
   // The first of a rule's targets under the band.
   const std::string& first_of(const Rule& rule) const {
     for (const std::string& n : order_)
-      if (has(rule.repair.targets, n)) return n;
+      if (in(rule.repair.targets, n)) return n;
     return rule.repair.targets[0];
   }
 
@@ -475,7 +470,7 @@ class Band {
   }
 };
 
-struct Answer {
+struct RollingAnswer {
   std::optional<Doubt> doubt;
 };
 
@@ -488,7 +483,7 @@ std::string key_of(const Schedule& s, const std::vector<const Repair*>& repairs)
       key += " |";
       for (const std::string& n : *names) {
         key += " " + n;
-        if (!has(statements, n)) statements.push_back(n);
+        if (!in(statements, n)) statements.push_back(n);
       }
     }
     for (const Expr& h : r->corrections) key += " ; " + to_string(h);
@@ -496,7 +491,7 @@ std::string key_of(const Schedule& s, const std::vector<const Repair*>& repairs)
       key += " " + tensor + " " + text(v.first) + " " + text(v.second);
   }
   for (const std::string& n : find(s, repairs[0]->band)->statements) {
-    if (!has(statements, n)) continue;
+    if (!in(statements, n)) continue;
     const isl::multi_aff time = prefix(s, repairs[0]->band, n, true);
     key += "\n" + n;
     for (unsigned k : turns(s, repairs)) key += " " + isl_text(time.at(static_cast<int>(k)));
@@ -509,10 +504,10 @@ std::string key_of(const Schedule& s, const std::vector<const Repair*>& repairs)
 std::optional<Doubt> rolling_doubt(const Schedule& s, const std::vector<const Repair*>& repairs) {
   Context& context = *s.program->context;
   const std::string key = key_of(s, repairs);
-  auto known = context.known<Answer>(key);
+  auto known = context.known<RollingAnswer>(key);
   if (!known) {
-    context.keep(key, Answer{Band(s, repairs).run()});
-    known = context.known<Answer>(key);
+    context.keep(key, RollingAnswer{Band(s, repairs).run()});
+    known = context.known<RollingAnswer>(key);
   }
   return known->doubt;
 }

@@ -13,22 +13,9 @@ isl::map reads(const Program& p, const Statement& s, const Access& a) {
   return a.map.intersect_domain(s.domain).intersect_params(p.param_context);
 }
 
-std::vector<const Statement*> writers(const Program& p, const std::string& tensor) {
-  std::vector<const Statement*> out;
-  for (const Statement& s : p.statements)
-    if (s.write.tensor == tensor) out.push_back(&s);
-  return out;
-}
-
 void unite(Support::Relations& into, const std::string& key, const isl::map& m) {
   const auto [at, fresh] = into.emplace(key, m);
   if (!fresh) at->second = at->second.unite(m).coalesce();
-}
-
-std::string sizes_text(const Sizes& sizes) {
-  std::string out;
-  for (const auto& [n, v] : sizes) out += (out.empty() ? "" : ", ") + n + "=" + std::to_string(v);
-  return out.empty() ? "" : " (with " + out + ")";
 }
 
 // "O[0, 3] from X[1] (with N=2)": one pair of a relation.
@@ -42,7 +29,7 @@ std::string pair_text(const isl::map& m) {
   };
   const unsigned cut = n_in(m);
   return part(tuple_name_in(m), 0, cut) + " from " + part(tuple_name_out(m), cut, n_out(m)) +
-         sizes_text(at->params);
+         with_sizes(at->params);
 }
 
 }  // namespace
@@ -71,7 +58,7 @@ Support::Relations Support::of_tensor(const std::string& tensor) {
     cyclic_ = true;
     return out;
   }
-  for (const Statement* s : writers(p_, tensor))
+  for (const Statement* s : writers_of(p_, tensor))
     for (const auto& [leaf, below] : of_instances(*s))
       unite(out, leaf, writes(p_, *s).reverse().apply_range(below));
   open_.erase(tensor);
@@ -91,7 +78,7 @@ std::optional<std::string> dropped(const Program& p, const Support::Relations& b
 
 std::optional<std::string> written_otherwise(const Program& origin, const Program& now,
                                              const std::string& tensor) {
-  const auto before = writers(origin, tensor), after = writers(now, tensor);
+  const auto before = writers_of(origin, tensor), after = writers_of(now, tensor);
   const auto reduces = [](const std::vector<const Statement*>& v) {
     return std::any_of(v.begin(), v.end(), [](const Statement* s) { return s->reduction; });
   };
@@ -142,7 +129,7 @@ void gather(const Program& p, const Names& given, const Statement& s, const isl:
       twice = twice || !a.gathers.empty() || !out.emplace(a.tensor, m).second;
       continue;
     }
-    const auto from = writers(p, a.tensor);
+    const auto from = writers_of(p, a.tensor);
     if (from.size() == 1 && !from[0]->reduction && depth > 0)
       gather(p, given, *from[0], m.apply_range(writes(p, *from[0]).reverse()), out, twice,
              depth - 1);
@@ -170,7 +157,7 @@ void partials(const Program& p, const Names& given, const Statement& s, const is
               std::vector<std::pair<const Statement*, isl::map>>& out, int depth) {
   for (const Access& a : s.reads) {
     if (given.count(a.tensor) || depth == 0) continue;
-    const auto from = writers(p, a.tensor);
+    const auto from = writers_of(p, a.tensor);
     if (from.size() != 1) continue;
     const isl::map there =
         here.apply_range(reads(p, s, a)).apply_range(writes(p, *from[0]).reverse());
@@ -195,7 +182,7 @@ bool combines(const Program& p, const Statement& c, const Names& given) {
 
 std::optional<std::string> parts_differ(const Program& origin, const Program& now,
                                         const std::string& tensor, const Names& given) {
-  const auto before = writers(origin, tensor), after = writers(now, tensor);
+  const auto before = writers_of(origin, tensor), after = writers_of(now, tensor);
   if (before.size() != 1 || after.size() != 1 || !before[0]->reduction || !after[0]->reduction)
     return std::nullopt;
   const Statement &r = *before[0], &c = *after[0];
@@ -218,6 +205,13 @@ std::optional<std::string> parts_differ(const Program& origin, const Program& no
       return "the parts of " + tensor + " by " + part->name + " do not cover " + r.name;
   }
   return std::nullopt;
+}
+
+std::vector<const Statement*> writers_of(const Program& p, const std::string& tensor) {
+  std::vector<const Statement*> out;
+  for (const Statement& s : p.statements)
+    if (s.write.tensor == tensor) out.push_back(&s);
+  return out;
 }
 
 }  // namespace nautilus::poly::verifying

@@ -39,4 +39,6 @@ std::optional<std::string> written_otherwise(const Program& origin, const Progra
 std::optional<std::string> parts_differ(const Program& origin, const Program& now,
                                         const std::string& tensor, const Names& given);
 
+std::vector<const Statement*> writers_of(const Program& p, const std::string& tensor);
+
 }  // namespace nautilus::poly::verifying

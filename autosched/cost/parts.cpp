@@ -9,11 +9,6 @@
 namespace nautilus::sched {
 namespace {
 
-double get(const std::map<std::string, double>& m, const std::string& k) {
-  auto it = m.find(k);
-  return it == m.end() ? 0 : it->second;
-}
-
 // Four warps of 32 threads: the smallest group that fills a unit's four schedulers, and the
 // warpgroup of Hopper's products.
 constexpr double kWarpgroup = 128;

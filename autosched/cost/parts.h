@@ -5,6 +5,11 @@
 
 namespace nautilus::sched {
 
+inline double get(const std::map<std::string, double>& m, const std::string& k) {
+  const auto at = m.find(k);
+  return at == m.end() ? 0 : at->second;
+}
+
 struct TimeParts {
   std::map<std::string, double> units, levels;
   double fixed = 0, latency = 0;

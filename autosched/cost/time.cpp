@@ -8,11 +8,6 @@
 namespace nautilus::sched {
 namespace {
 
-double get(const std::map<std::string, double>& m, const std::string& k) {
-  auto it = m.find(k);
-  return it == m.end() ? 0 : it->second;
-}
-
 // Compulsory traffic at the outermost level, and products at the peak rate.
 double lower_bound_of(const ResourceProfile& r, const Machine& m) {
   double t = r.compulsory_bytes / m.levels.front().bandwidth.value;

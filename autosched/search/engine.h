@@ -91,7 +91,7 @@ class Engine {
   double threshold() const;  // bounds at or above it are cut
   bool among_best(int structure) const;  // has a plan, one of the best that are asked for so far
   bool settle(int structure);
-  void forget(int structure);
+  void forget(int structure, bool another);
   void finish(std::shared_ptr<const ProgramFacts> facts);
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 

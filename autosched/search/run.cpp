@@ -35,31 +35,45 @@ bool Engine::among_best(int structure) const {
 }
 
 // A structure is verified once for all its tile sizes; what may be handed out is verified again at
-// the sizes it has, as soon as it is among the best. The program's own order needs no proof. False:
-// there was no time for it.
+// the sizes it has, as soon as it is among the best. A plan that fails makes way for the next best
+// of its structure, a few times. The program's own order needs no proof. False: there was no time
+// for it.
 bool Engine::settle(int structure) {
-  if (!among_best(structure) || structure == written_) return true;
-  const int node = best_of_structure_.at(structure).node;
-  if (settled_.contains(node)) return true;
-  const Expected<Plan> plan = plan_of(program_, result_, node);
-  const poly::Verification v =
-      plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
-  if (v.ok) return settled_.insert(node).second;
-  if (poly::out_of_time()) return false;
-  result_.nodes[node].state = NodeState::Failed;
-  result_.nodes[node].reason = "at its tile sizes: " + (plan ? v.verdict.why : plan.error().text());
-  forget(structure);
+  constexpr int kAttempts = 4;
+  for (int attempt = 0; among_best(structure) && structure != written_; ++attempt) {
+    const int node = best_of_structure_.at(structure).node;
+    if (settled_.contains(node)) return true;
+    const Expected<Plan> plan = plan_of(program_, result_, node);
+    const poly::Verification v =
+        plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
+    if (v.ok) return settled_.insert(node).second;
+    if (poly::out_of_time()) return false;
+    result_.nodes[node].state = NodeState::Failed;
+    result_.nodes[node].reason =
+        "at its tile sizes: " + (plan ? v.verdict.why : plan.error().text());
+    changed(node);
+    forget(structure, attempt + 1 < kAttempts);
+  }
   return true;
 }
 
-// Takes a structure's plan out of what may be handed out.
-void Engine::forget(int structure) {
+// Takes a structure's plan out of what may be handed out; its next best one takes the place, if it
+// may.
+void Engine::forget(int structure, bool another) {
   const auto found = best_of_structure_.find(structure);
   const int node = found->second.node;
-  changed(node);
   best_.erase({found->second.seconds, structure});
   best_of_structure_.erase(found);
-  std::erase_if(footing_, [&](const Footing& f) { return f.node == node; });
+  std::erase_if(footing_, [&](const Footing& f) {
+    return f.node == node || (!another && result_.nodes[f.node].parent == structure);
+  });
+  const Footing* next = nullptr;
+  for (const Footing& f : footing_)
+    if (result_.nodes[f.node].parent == structure && (!next || f.seconds < next->seconds))
+      next = &f;
+  if (!next) return;
+  best_of_structure_[structure] = {next->seconds, next->node, structure};
+  best_.insert({next->seconds, structure});
 }
 
 // Everything below the root, until nothing is left or a budget is spent.
@@ -142,13 +156,13 @@ void Engine::finish(std::shared_ptr<const ProgramFacts> facts) {
     const poly::DeadlineGuard grace(program_->context->get(), Clock::now() + kGrace);
     for (size_t k = 0; k < std::min<size_t>(best_.size(), std::max(1, options_.top));) {
       const int structure = std::next(best_.begin(), static_cast<std::ptrdiff_t>(k))->second;
-      const size_t before = best_.size();
-      if (!settle(structure)) {
-        const int node = best_of_structure_[structure].node;
+      const int node = best_of_structure_[structure].node;
+      if (settled_.contains(node) || structure == written_) {
+        ++k;
+      } else if (!settle(structure)) {
         cut(node, "its verification at its tile sizes");
-        forget(structure);
+        forget(structure, false);
       }
-      if (best_.size() == before) ++k;
     }
   }
   if (best_.empty()) answer_with_written(facts);

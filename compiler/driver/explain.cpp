@@ -155,7 +155,8 @@ void add_explain(CLI::App& app, int& status) {
   auto in = std::make_shared<Input>();
   auto f = std::make_shared<SearchFlags>();
   auto flags = std::make_shared<ExplainFlags>();
-  f->seconds = 5;
+  f->seconds = 30;  // a slow host finds the same as a fast one
+  f->max_plans = 1000;
   CLI::App* verb = app.add_subcommand(
       "explain", "tell the discovery as a story: each step, why legal, what it saves");
   verb->footer("example: nautilusc explain attention_causal_gqa --size N=4096 M=4096");

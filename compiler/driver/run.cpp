@@ -173,7 +173,8 @@ void add_run(CLI::App& app, int& status) {
   auto f = std::make_shared<SearchFlags>();
   auto flags = std::make_shared<RunFlags>();
   f->machine = "cpu";
-  f->seconds = 4;
+  f->seconds = 30;  // a slow host finds the same as a fast one
+  f->max_plans = 1000;
   CLI::App* verb =
       app.add_subcommand("run", "run a plan and compare with the double-precision reference");
   verb->footer("example: nautilusc run softmax --size N=1025 --on cpu --json");
@@ -193,10 +194,10 @@ void add_run(CLI::App& app, int& status) {
   verb->add_option("--threads", flags->run.threads, "threads (0: all cores)")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--limit", flags->run.seconds, "wall-clock limit of the child process, seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(amount(1e-3, 1e6))
       ->capture_default_str();
   verb->add_option("--memory", flags->memory_gb, "memory limit of the child process, GB")
-      ->check(CLI::PositiveNumber)
+      ->check(amount(1e-3, 1e6))
       ->capture_default_str();
   verb->add_option("--repeats", flags->run.repeats, "timed runs")
       ->check(CLI::PositiveNumber)
@@ -204,11 +205,15 @@ void add_run(CLI::App& app, int& status) {
   verb->add_option("--sample", flags->run.sample,
                    "reference rows (0: all; default: chosen by size)");
   verb->add_option("--scale", flags->run.scale, "scale of the random inputs")
+      ->check(amount(-1e38, 1e38))
       ->capture_default_str();
   verb->add_option("--data-seed", flags->run.seed, "seed of the random inputs")
       ->capture_default_str();
   verb->add_option("--tolerance", flags->run.tolerance,
-                   "absolute tolerance (0: derived from types and lengths)");
+                   "of the largest error, relative to the magnitude of the terms; at least what "
+                   "straightforward evaluation in the same types loses (0: derived from types and "
+                   "lengths)")
+      ->check(amount(0, 1e38));
   verb->callback([=, &status] { status = run(*in, *f, *flags); });
 }
 

@@ -3,11 +3,6 @@
 namespace nautilus::lower {
 namespace {
 
-int64_t floor_div(int64_t a, int64_t d) {
-  int64_t q = a / d;
-  return (a % d != 0 && a < 0) ? q - 1 : q;
-}
-
 // Absent on overflow: an unknown bound is always sound.
 std::optional<int64_t> add(std::optional<int64_t> a, std::optional<int64_t> b) {
   int64_t r = 0;

@@ -9,7 +9,7 @@
 namespace nautilus::memory {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t(1) << 31, kMaxRegisters = 1024;
+constexpr int64_t kLargestTensor = int64_t(1) << 31, kMaxRegisters = 1024;
 
 bool is_axis(const std::vector<Axis>& axes, const std::string& name) {
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == name; });
@@ -113,12 +113,13 @@ std::string check_axes(const std::vector<Axis>& axes, const Placement& place) {
     const Axis& a = axes[n];
     if (n && !(axes[n - 1].name < a.name)) return "axes are not sorted or not unique";
     if (a.extent < 1) return "axis " + a.name + " has extent " + std::to_string(a.extent);
-    if (__builtin_mul_overflow(elements, a.extent, &elements) || elements > kMaxElements)
+    if (__builtin_mul_overflow(elements, a.extent, &elements) || elements > kLargestTensor)
       return "too many elements";
   }
   int64_t repeats = 1;
   for (const Extent& e : place.repeats)
-    if (e.count < 1 || __builtin_mul_overflow(repeats, e.count, &repeats) || repeats > kMaxElements)
+    if (e.count < 1 || __builtin_mul_overflow(repeats, e.count, &repeats) ||
+        repeats > kLargestTensor)
       return "repeats out of range";
   for (const std::string& a : place.axes())
     if (!is_axis(axes, a)) return "the placement has axis " + a + ", which the tile lacks";

@@ -10,7 +10,7 @@
 namespace nautilus::memory {
 namespace {
 
-constexpr int kMaxNesting = 64, kMaxWarps = 32;
+constexpr int kDeepest = 64, kMaxWarps = 32;
 constexpr size_t kMaxRank = 16;
 
 // How finely an expression tells warps apart: floor(warp/4) only warpgroups.
@@ -200,7 +200,7 @@ class Verifier {
   }
 
   void region(const Region& r) {
-    if (++nesting_ > kMaxNesting) fail("nested too deeply");
+    if (++nesting_ > kDeepest) fail("nested too deeply");
     const size_t mark = order_.size();
     for (ValueId a : r.args) define(a, nullptr);
     for (const Instr& i : r.body) {

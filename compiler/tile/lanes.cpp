@@ -7,7 +7,6 @@ namespace {
 
 int64_t wrap_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 int64_t wrap_mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d != 0 && a < 0); }
 
 int64_t combine(IndexExpr::Kind k, int64_t d, int64_t a, int64_t b) {
   switch (k) {

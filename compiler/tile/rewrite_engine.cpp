@@ -83,6 +83,7 @@ void saturate(Graph& g, int max_iterations, int max_nodes, Saturation& out) {
       for (const ENode& n : g.nodes(c)) {
         const NodeInfo info = g.info(n);
         for (int r : active) {
+          if (it > 0 && all[size_t(r)].at_first_only) continue;
           if (made_by_rule[size_t(r)] > allowance) {
             limited = true;
             continue;

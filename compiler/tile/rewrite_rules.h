@@ -31,6 +31,7 @@ struct Rule {
   RuleInfo info;
   void (*apply)(
       Match&);  // null: carried out by the loop or placement passes, listed for the registry
+  bool at_first_only = false;  // feeds on what other rules make of its results
 };
 using RuleList = std::vector<Rule>;
 void add_identity_rules(RuleList& out);

@@ -173,7 +173,7 @@ void add_contraction_rules(RuleList& out) {
                   NumericTag::Approximates,
                   "relative error of a term: the unit roundoff of the narrow type (f16 2^-11, bf16 "
                   "2^-8), where a fits its range"},
-                 narrow_operand});
+                 narrow_operand, true});
 }
 
 }  // namespace nautilus::tile::rw

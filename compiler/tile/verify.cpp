@@ -7,7 +7,7 @@
 namespace nautilus::tile {
 namespace {
 
-constexpr int kMaxNesting = 64;
+constexpr int kDeepest = 64;
 constexpr int64_t kMaxLanes = int64_t(1) << 31;
 constexpr size_t kMaxRank = 16;
 
@@ -124,7 +124,7 @@ class Verifier {
   }
 
   void region(const Region& r) {
-    if (++nesting_ > kMaxNesting) fail("nested too deeply");
+    if (++nesting_ > kDeepest) fail("nested too deeply");
     const size_t mark = scope_.size();
     for (ValueId a : r.args) define(a, nullptr);
     for (const Instr& i : r.body) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "polyhedral/names.h"
 #include "polyhedral/repair_internal.h"
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/fuse.h"
@@ -12,20 +13,6 @@
 namespace nautilus::poly {
 
 namespace {
-
-using Names = std::vector<std::string>;
-
-bool in(const Names& v, const std::string& s) {
-  return std::find(v.begin(), v.end(), s) != v.end();
-}
-void add(Names& v, const std::string& s) {
-  if (!in(v, s)) v.push_back(s);
-}
-
-bool reads(const Statement& s, const std::string& tensor) {
-  return std::any_of(s.reads.begin(), s.reads.end(),
-                     [&](const Access& a) { return a.tensor == tensor; });
-}
 
 RepairPolicy policy_of(const nlohmann::json& params) {
   const std::string n = params.value("numerics", "reassociate");

@@ -10,16 +10,9 @@ namespace nautilus::poly {
 
 namespace {
 
-struct Refused {
+struct SinkRefused {
   Refusal refusal;
 };
-
-isl::multi_aff tuple_of(const isl::set& domain, const std::vector<isl::aff>& affs) {
-  isl::space space = domain.space().add_unnamed_tuple(static_cast<unsigned>(affs.size()));
-  isl::aff_list list = affs.at(0).to_list();
-  for (size_t k = 1; k < affs.size(); ++k) list = list.add(affs[k]);
-  return isl::multi_aff(space, list);
-}
 
 // The functions of the loops on the way down to the point of sinking, by statement.
 using Prefix = std::map<std::string, std::vector<isl::aff>>;
@@ -97,9 +90,9 @@ std::vector<isl::aff> first_use(const Program& p, const Statement& producer, con
     if (std::optional<isl::map> relation = flow(p, producer, *p.statement(name)))
       found.push_back({p.statement(name), *relation, &loops});
   if (found.empty())
-    throw Refused{edit::refused(what, producer.name,
-                                "nothing in those loops reads " + producer.write.tensor,
-                                "sink a producer into a loop of its consumer")};
+    throw SinkRefused{edit::refused(what, producer.name,
+                                    "nothing in those loops reads " + producer.write.tensor,
+                                    "sink a producer into a loop of its consumer")};
   const isl::set where = producer.domain.intersect_params(p.param_context);
   std::vector<isl::aff> out;
   std::optional<isl::map> first;  // { producer[..] -> [loops] }: all uses, then the first one
@@ -126,10 +119,10 @@ std::vector<isl::aff> first_use(const Program& p, const Statement& producer, con
                         0, static_cast<unsigned>(k));
     std::optional<isl::aff> one = one_piece(value, where);
     if (!one)
-      throw Refused{edit::refused(what, producer.name,
-                                  "the iteration of loop " + loop_names[k] +
-                                      " that first uses its value is not one affine function",
-                                  "sink less deep, or fuse instead")};
+      throw SinkRefused{edit::refused(what, producer.name,
+                                      "the iteration of loop " + loop_names[k] +
+                                          " that first uses its value is not one affine function",
+                                      "sink less deep, or fuse instead")};
     out.push_back(*one);
   }
   return out;
@@ -147,37 +140,38 @@ Place find_place(const Schedule& s, NodeId node, NodeId into, size_t depth,
   const Node* seq = parent_of(s, node);
   const Node* producer = find(s, node);
   if (!seq || seq->kind != NodeKind::Sequence)
-    throw Refused{edit::refused(what, edit::describe(s, *producer), "it is not in a sequence")};
+    throw SinkRefused{edit::refused(what, edit::describe(s, *producer), "it is not in a sequence")};
   auto at = std::find(down.begin(), down.end(), seq);
   if (at == down.end() || at + 1 == down.end())
-    throw Refused{edit::refused(what, edit::describe(s, *producer),
-                                "band " + std::to_string(into) + " is not below a sibling of it",
-                                "sink into a band below a later child of the same sequence")};
+    throw SinkRefused{
+        edit::refused(what, edit::describe(s, *producer),
+                      "band " + std::to_string(into) + " is not below a sibling of it",
+                      "sink into a band below a later child of the same sequence")};
   Place out{seq, 0, 0, {}};
   for (size_t k = 0; k < seq->children.size(); ++k) {
     if (seq->children[k].get() == producer) out.from = k;
     if (seq->children[k].get() == *(at + 1)) out.to = k;
   }
   if (out.to <= out.from)
-    throw Refused{edit::refused(what, edit::describe(s, *producer),
-                                "the band is not in a later sibling",
-                                "a producer sinks into a consumer that comes after it")};
+    throw SinkRefused{edit::refused(what, edit::describe(s, *producer),
+                                    "the band is not in a later sibling",
+                                    "a producer sinks into a consumer that comes after it")};
   for (auto it = at + 2; it != down.end(); ++it) {
     if ((*it)->kind != NodeKind::Band)
-      throw Refused{edit::refused(what, edit::describe(s, **it),
-                                  "there is more than loops between the sequence and the band",
-                                  "sink step by step, one sequence at a time")};
+      throw SinkRefused{edit::refused(what, edit::describe(s, **it),
+                                      "there is more than loops between the sequence and the band",
+                                      "sink step by step, one sequence at a time")};
     out.loops.push_back(*it);
   }
   const Node* last = out.loops.back();
   if (depth == 0 || depth > last->members.size())
-    throw Refused{edit::refused(what, edit::describe(s, *last),
-                                "it has " + std::to_string(last->members.size()) + " members",
-                                "depth 1 to " + std::to_string(last->members.size()))};
+    throw SinkRefused{edit::refused(what, edit::describe(s, *last),
+                                    "it has " + std::to_string(last->members.size()) + " members",
+                                    "depth 1 to " + std::to_string(last->members.size()))};
   for (const Node* b : out.loops)
     for (size_t k = 0; k < (b == last ? depth : b->members.size()); ++k)
       if (b->members[k].mapping == Mapping::Tile)
-        throw Refused{edit::refused(
+        throw SinkRefused{edit::refused(
             what, edit::describe(s, *b),
             "member " + b->members[k].name + " is mapped to tile, which is not a loop")};
   return out;
@@ -225,7 +219,7 @@ Schedule sunk(const Schedule& s, NodeId node, NodeId into, size_t depth) {
     }
   for (auto it = producer.statements.rbegin(); it != producer.statements.rend(); ++it) {
     if (readers.count(*it))
-      throw Refused{
+      throw SinkRefused{
           edit::refused(what, *it, "it is partitioned, and a part of it is already there")};
     placed[*it] = first_use(*s.program, *s.program->statement(*it), readers, what, names);
     readers[*it] = placed[*it];
@@ -270,7 +264,7 @@ Schedule sunk(const Schedule& s, NodeId node, NodeId into, size_t depth) {
 Expected<Schedule> sink(const Schedule& s, NodeId node, NodeId into, size_t depth) {
   try {
     return sunk(s, node, into, depth);
-  } catch (const Refused& r) {
+  } catch (const SinkRefused& r) {
     return r.refusal;
   }
 }
@@ -284,7 +278,8 @@ TransformInfo info_sink() {
       "producer instance goes to the first "
       "iteration of those loops that uses its value (the lexicographic minimum over the flow "
       "dependence); loops of the producer that "
-      "these fix disappear. Refused when that iteration is not an affine function. Legal when all "
+      "these fix disappear. SinkRefused when that iteration is not an affine function. Legal when "
+      "all "
       "dependences, also with what lies "
       "between, still run forwards.";
   t.before =

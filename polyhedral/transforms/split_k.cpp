@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "polyhedral/names.h"
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/split_k_program.h"
 #include "polyhedral/transforms/statements.h"
@@ -9,11 +10,6 @@
 namespace nautilus::poly {
 
 namespace {
-
-using Names = std::vector<std::string>;
-bool in(const Names& v, const std::string& s) {
-  return std::find(v.begin(), v.end(), s) != v.end();
-}
 
 bool same_statement(const Program& a, const Program& b, const std::string& name) {
   const Statement *x = a.statement(name), *y = b.statement(name);

@@ -2,30 +2,18 @@
 
 #include <algorithm>
 
+#include "polyhedral/names.h"
 #include "polyhedral/repair_internal.h"
 
 namespace nautilus::poly {
 
 namespace {
 
-using Names = std::vector<std::string>;
-bool in(const Names& v, const std::string& s) {
-  return std::find(v.begin(), v.end(), s) != v.end();
-}
-void add(Names& v, const std::string& s) {
-  if (!in(v, s)) v.push_back(s);
-}
-
 std::optional<unsigned> dim_named(const Statement& s, const std::string& name) {
   const Names names = dim_names(s.domain);
   const auto at = std::find(names.begin(), names.end(), name);
   return at == names.end() ? std::nullopt
                            : std::optional<unsigned>(static_cast<unsigned>(at - names.begin()));
-}
-
-bool reads(const Statement& s, const std::string& tensor) {
-  return std::any_of(s.reads.begin(), s.reads.end(),
-                     [&](const Access& a) { return a.tensor == tensor; });
 }
 
 // "x0, x1, ..": names for isl text.

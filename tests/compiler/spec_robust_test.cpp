@@ -18,9 +18,10 @@ using nautilus::spec::read_spec_text;
 using nautilus::spec::SpecResult;
 
 const std::string kInclude = "#include <nautilus/spec.h>\nusing namespace nautilus::spec;\n";
-const std::string kHead = kInclude +
-                          "NAUTILUS_KERNEL(k) {\n Size N, M;\n Input X(f32, {N, M});\n Output "
-                          "O(f32, {N});\n Index i(N), j(M);\n";
+const std::string kRobustHead =
+    kInclude +
+    "NAUTILUS_KERNEL(k) {\n Size N, M;\n Input X(f32, {N, M});\n Output "
+    "O(f32, {N});\n Index i(N), j(M);\n";
 
 struct Text {
   const char* name;
@@ -56,66 +57,71 @@ INSTANTIATE_TEST_SUITE_P(
         Text{"empty", ""}, Text{"blank", " \n\n"}, Text{"only_include", kInclude},
         Text{"no_include", "NAUTILUS_KERNEL(k) { Size N; }"},
         Text{"missing_include",
-             "#include <no/such/file.h>\n" + kHead + "O(i) = sum(j, X(i, j)); }"},
-        Text{"syntax_error", kHead + "O(i) = = sum(j, X(i, j)); }"},
-        Text{"unbalanced", kHead + "O(i) = sum(j, X(i, j));"},
+             "#include <no/such/file.h>\n" + kRobustHead + "O(i) = sum(j, X(i, j)); }"},
+        Text{"syntax_error", kRobustHead + "O(i) = = sum(j, X(i, j)); }"},
+        Text{"unbalanced", kRobustHead + "O(i) = sum(j, X(i, j));"},
         Text{"half_a_kernel", kInclude + "NAUTILUS_KERNEL("},
         Text{"kernel_without_body", kInclude + "NAUTILUS_KERNEL(k);"},
         Text{"try_block", kInclude + "static void k(Kernel) try { } catch (...) { }"},
         Text{"template_kernel", kInclude + "template <class T> void k(Kernel) { T x; }"},
         Text{"empty_kernel", kInclude + "NAUTILUS_KERNEL(k) {}"},
-        Text{"lambda_body", kHead + "O(i) = [&] { return X(i, 0); }(); for (;;) {} }"},
-        Text{"while_loop", kHead + "while (true) O(i) = X(i, j); }"},
-        Text{"goto", kHead + "again: O(i) = X(i, j); goto again; }"},
-        Text{"throw", kHead + "throw 1; }"},
-        Text{"new_delete", kHead + "auto* p = new Value(X(i, j)); O(i) = *p; delete p; }"},
-        Text{"assembly", kHead + "asm(\"nop\"); O(i) = X(i, j); }"},
-        Text{"coroutine", kHead + "co_return; }"},
-        Text{"struct_inside", kHead + "struct S { Value v; } s{X(i, j)}; O(i) = s.v; }"},
-        Text{"pointer_to_tensor", kHead + "Input* p = &X; O(i) = (*p)(i, j); }"},
+        Text{"lambda_body", kRobustHead + "O(i) = [&] { return X(i, 0); }(); for (;;) {} }"},
+        Text{"while_loop", kRobustHead + "while (true) O(i) = X(i, j); }"},
+        Text{"index_of_an_index", kRobustHead + "Index q(i); O(i) = sum(q, X(i, q)); }"},
+        Text{"minuses", kRobustHead + "O(i) = " + std::string(5000, '+') + " X(i, j); }"},
+        Text{"goto", kRobustHead + "again: O(i) = X(i, j); goto again; }"},
+        Text{"throw", kRobustHead + "throw 1; }"},
+        Text{"new_delete", kRobustHead + "auto* p = new Value(X(i, j)); O(i) = *p; delete p; }"},
+        Text{"assembly", kRobustHead + "asm(\"nop\"); O(i) = X(i, j); }"},
+        Text{"coroutine", kRobustHead + "co_return; }"},
+        Text{"struct_inside", kRobustHead + "struct S { Value v; } s{X(i, j)}; O(i) = s.v; }"},
+        Text{"pointer_to_tensor", kRobustHead + "Input* p = &X; O(i) = (*p)(i, j); }"},
         Text{"array_of_tensors",
-             kHead + "Tensor T[2] = {Tensor(f32), Tensor(f32)}; O(i) = T[0](i); }"},
-        Text{"reference", kHead + "Input& p = X; O(i) = p(i, j); }"},
-        Text{"missing_values", kHead + "Value v; O(i) = v; }"},
-        Text{"value_of_nothing", kHead + "O(i) = Value(); }"},
-        Text{"none", kHead + "O(i) = nautilus::spec::None(); }"},
-        Text{"self_value", kHead + "Value v = v + 1; O(i) = v; }"},
-        Text{"self_number", kHead + "int n = n + 1; O(i) = X(i, n); }"},
-        Text{"changed_number", kHead + "int n = 1; n = 2; O(i) = X(i, n); }"},
-        Text{"static_values", kHead + "static Value v = X(i, j); extern Value w; O(i) = w; }"},
-        Text{"default_member_call", kHead + "O(i) = Size().operator nautilus::spec::Value(); }"},
+             kRobustHead + "Tensor T[2] = {Tensor(f32), Tensor(f32)}; O(i) = T[0](i); }"},
+        Text{"reference", kRobustHead + "Input& p = X; O(i) = p(i, j); }"},
+        Text{"missing_values", kRobustHead + "Value v; O(i) = v; }"},
+        Text{"value_of_nothing", kRobustHead + "O(i) = Value(); }"},
+        Text{"none", kRobustHead + "O(i) = nautilus::spec::None(); }"},
+        Text{"self_value", kRobustHead + "Value v = v + 1; O(i) = v; }"},
+        Text{"self_number", kRobustHead + "int n = n + 1; O(i) = X(i, n); }"},
+        Text{"changed_number", kRobustHead + "int n = 1; n = 2; O(i) = X(i, n); }"},
+        Text{"static_values",
+             kRobustHead + "static Value v = X(i, j); extern Value w; O(i) = w; }"},
+        Text{"default_member_call",
+             kRobustHead + "O(i) = Size().operator nautilus::spec::Value(); }"},
         Text{"infinite_helper", kInclude + "static Value f(Value x) { return f(x) + 1; }\n" +
-                                    kHead.substr(kInclude.size()) + "O(i) = f(X(i, j)); }"},
+                                    kRobustHead.substr(kInclude.size()) + "O(i) = f(X(i, j)); }"},
         Text{"mutual_helpers", kInclude +
                                    "static Value g(Value);\nstatic Value f(Value x) { return g(x); "
                                    "}\nstatic Value g(Value x) { return f(x); }\n" +
-                                   kHead.substr(kInclude.size()) + "O(i) = f(X(i, j)); }"},
+                                   kRobustHead.substr(kInclude.size()) + "O(i) = f(X(i, j)); }"},
         Text{"exploding_helper", kInclude + "static Value f(Value x) { return x * x; }\n" +
-                                     kHead.substr(kInclude.size()) + "O(i) = sum(j, " +
+                                     kRobustHead.substr(kInclude.size()) + "O(i) = sum(j, " +
                                      nested("f(", ")", 40) + "); }"},
         Text{"exploding_template",
              kInclude +
                  "template <int n> Value f(Value x) { return f<n - 1>(x) + f<n - 1>(x); "
                  "}\ntemplate <> Value f<0>(Value x) { return x; }\n" +
-                 kHead.substr(kInclude.size()) + "O(i) = sum(j, f<60>(X(i, j))); }"},
-        Text{"deep_parentheses", kHead + "O(i) = sum(j, " + nested("(", ")", 5000) + "); }"},
-        Text{"deep_calls", kHead + "O(i) = sum(j, " + nested("exp(", ")", 3000) + "); }"},
-        Text{"long_sum", kHead + "O(i) = X(i, 0)" + repeated(" + X(i, 0)", 3000) + "; }"},
+                 kRobustHead.substr(kInclude.size()) + "O(i) = sum(j, f<60>(X(i, j))); }"},
+        Text{"deep_parentheses", kRobustHead + "O(i) = sum(j, " + nested("(", ")", 5000) + "); }"},
+        Text{"deep_calls", kRobustHead + "O(i) = sum(j, " + nested("exp(", ")", 3000) + "); }"},
+        Text{"long_sum", kRobustHead + "O(i) = X(i, 0)" + repeated(" + X(i, 0)", 3000) + "; }"},
         Text{"huge_numbers",
-             kHead + "O(i) = sum(j, where(j < 99999999999999999999999), X(i, j)); }"},
-        Text{"huge_index", kHead + "O(i) = X(i, 9223372036854775807 * 2 + j); }"},
-        Text{"minus_huge", kHead + "O(i) = X(i, -9223372036854775807LL - 1); }"},
+             kRobustHead + "O(i) = sum(j, where(j < 99999999999999999999999), X(i, j)); }"},
+        Text{"huge_index", kRobustHead + "O(i) = X(i, 9223372036854775807 * 2 + j); }"},
+        Text{"minus_huge", kRobustHead + "O(i) = X(i, -9223372036854775807LL - 1); }"},
         Text{"int128",
-             kHead + "O(i) = sum(j, X(i, j) * static_cast<double>(static_cast<__int128>(1) << "
-                     "100)) + X(i, static_cast<int>(static_cast<__int128>(1) << 100)); }"},
+             kRobustHead +
+                 "O(i) = sum(j, X(i, j) * static_cast<double>(static_cast<__int128>(1) << "
+                 "100)) + X(i, static_cast<int>(static_cast<__int128>(1) << 100)); }"},
         Text{"many_extents", kInclude + "NAUTILUS_KERNEL(k) { Size N; Output O(f32, {N, N, N, N, "
                                         "N, N, N, N, N, N, N, N, N, N}); }"},
         Text{"unicode_names", kInclude + "NAUTILUS_KERNEL(k) { Size N; Output O(f32, {N}); Index "
                                          "\xce\xb1(N); O(\xce\xb1) = f32(\xce\xb1); }"},
-        Text{"nul_bytes", kHead + std::string("O(i) = \0\0\0 X(i, j); }", 22)},
+        Text{"nul_bytes", kRobustHead + std::string("O(i) = \0\0\0 X(i, j); }", 22)},
         Text{"include_itself", "#include \"odd.spec.cpp\"\n"},
-        Text{"macro_bomb",
-             "#define A(x) x x x x x x x x x x\n" + kHead + "O(i) = A(A(A(A(+ X(i, j))) X)); }"},
+        Text{"macro_bomb", "#define A(x) x x x x x x x x x x\n" + kRobustHead +
+                               "O(i) = A(A(A(A(+ X(i, j))) X)); }"},
         Text{"isl_words", kInclude + "NAUTILUS_KERNEL(k) { Size exists; Output O(f32, {exists}); "
                                      "Index infty(exists); O(infty) = f32(infty); }"},
         Text{"redefined_header",
@@ -126,13 +132,13 @@ INSTANTIATE_TEST_SUITE_P(
              kInclude + "Size N;\nnamespace a { NAUTILUS_KERNEL(k) { Size N; Output O(f32, {N, "
                         "::N}); Index i(N), j(::N); O(i, j) = 1; } }"},
         Text{"consteval_bomb",
-             "constexpr int f(int n) { return n < 2 ? 1 : f(n - 1) + f(n - 2); }\n" + kHead +
+             "constexpr int f(int n) { return n < 2 ? 1 : f(n - 1) + f(n - 2); }\n" + kRobustHead +
                  "O(i) = X(i, f(60)); }"}),
     [](const testing::TestParamInfo<Text>& info) { return info.param.name; });
 
 TEST(SpecRobust, BracesTooMany) {
   const SpecResult r =
-      read_spec_text(make_context(), kHead + "O(i) = sum(j, X(i, j)); }}}}", "odd.spec.cpp");
+      read_spec_text(make_context(), kRobustHead + "O(i) = sum(j, X(i, j)); }}}}", "odd.spec.cpp");
   EXPECT_FALSE(r.ok);
   EXPECT_NE(r.diagnostics.find("extraneous closing brace"), std::string::npos) << r.diagnostics;
 }

@@ -19,7 +19,7 @@ NodeId leaf_of(const Schedule& s, const std::string& stmt) {
 TEST(Footprint, CausalTileClasses) {
   ContextPtr ctx = make_context();
   for (int64_t n : {8, 10, 4096}) {
-    Schedule s = flash(bound(programs::attention(ctx), {{"H", 1}, {"N", n}, {"D", 2}}), 4, 2);
+    Schedule s = flash(fixed(programs::attention(ctx), {{"H", 1}, {"N", n}, {"D", 2}}), 4, 2);
     auto c = classify_tiles(s, "S_P", leaf_of(s, "S_P"));
     ASSERT_TRUE(c) << c.error().text();
     EXPECT_EQ(c->loop_names, (std::vector<std::string>{"h0", "i0", "j0"}));
@@ -38,7 +38,7 @@ TEST(Footprint, CausalTileClasses) {
 
 TEST(Footprint, TileClassesRefuse) {
   ContextPtr ctx = make_context();
-  Schedule s = flash(bound(programs::attention(ctx), {{"H", 1}, {"N", 8}, {"D", 2}}), 4, 2);
+  Schedule s = flash(fixed(programs::attention(ctx), {{"H", 1}, {"N", 8}, {"D", 2}}), 4, 2);
   EXPECT_FALSE(classify_tiles(s, "S_P", s.root->id));
   EXPECT_FALSE(classify_tiles(s, "S_P", leaf_of(s, "S_m")));
   EXPECT_FALSE(footprints(s, 12345, {}));
@@ -48,7 +48,7 @@ TEST(Footprint, AttentionLoop) {
   ContextPtr ctx = make_context();
   NodeId band = 0;
   Schedule s =
-      flash(bound(programs::attention(ctx, false), {{"H", 2}, {"N", 64}, {"D", 8}}), 16, 4, &band);
+      flash(fixed(programs::attention(ctx, false), {{"H", 2}, {"N", 64}, {"D", 8}}), 16, 4, &band);
   auto f = footprints(s, band, {});
   ASSERT_TRUE(f) << f.error().text();
   int seen = 0;
@@ -76,7 +76,7 @@ TEST(Footprint, BoxNeverExceedsTheTensor) {
   ContextPtr ctx = make_context();
   NodeId band = 0;
   Schedule s =
-      flash(bound(programs::attention(ctx, false), {{"H", 1}, {"N", 3}, {"D", 2}}), 16, 4, &band);
+      flash(fixed(programs::attention(ctx, false), {{"H", 1}, {"N", 3}, {"D", 2}}), 16, 4, &band);
   auto f = footprints(s, band, {});
   ASSERT_TRUE(f);
   for (const Footprint& x : *f) {

@@ -7,7 +7,7 @@
 namespace nautilus::poly::testing_trees {
 
 // The program with these sizes fixed.
-inline ProgramPtr bound(const ProgramPtr& p, const Sizes& sizes) {
+inline ProgramPtr fixed(const ProgramPtr& p, const Sizes& sizes) {
   Program q = *p;
   q.param_context = fix_params(q.param_context, sizes);
   return std::make_shared<const Program>(q);

@@ -6,16 +6,16 @@ namespace {
 
 using samples::parsed;
 
-struct Broken {
+struct BrokenProgram {
   const char *sample, *find, *replace, *why;
 };
 
-void PrintTo(const Broken& b, std::ostream* out) { *out << b.replace; }
+void PrintTo(const BrokenProgram& b, std::ostream* out) { *out << b.replace; }
 
-class Validate : public testing::TestWithParam<Broken> {};
+class Validate : public testing::TestWithParam<BrokenProgram> {};
 
 TEST_P(Validate, Refuses) {
-  const Broken& c = GetParam();
+  const BrokenProgram& c = GetParam();
   std::string text = c.sample;
   const size_t at = text.find(c.find);
   ASSERT_NE(at, std::string::npos);
@@ -31,32 +31,34 @@ using namespace samples;
 INSTANTIATE_TEST_SUITE_P(
     Invariants, Validate,
     testing::Values(
-        Broken{kMatmul, "-> A[i, j] }", "-> A[i + 1, j] }",
-               "S_C[0,0,0] touches A[1,0] (with K=1, M=1, N=1)"},
-        Broken{kMatmul, "-> A[i, j] }", "-> A[j, i] }", "out of bounds"},
-        Broken{kMatmul, "0 <= i < N and 0 <= k", "0 <= i and 0 <= k", "unbounded"},
-        Broken{kMatmul, "N >= 0 and M", "M", "extent 0 of A is -1 (with"},
-        Broken{kMatmul, "N >= 0 and M", "N >= 5 and N < 5 and M", "contradict"},
-        Broken{kMatmul, "{ S_C[i, k, j] -> C[i, k] }",
-               "[K] -> { S_C[i, k, j] -> C[i, c] : 0 <= c < K }", "several elements"},
-        Broken{kMatmul, "S_C[i, k, j] -> A[i, j] }", "S_C[i, k, j] -> A[i, j] : i > 0 }",
-               "read $0 of A is undefined at S_C[0,0,0]"},
-        Broken{kMatmul, "{ S_C[i, k, j] -> A[i, j] }",
-               "[M] -> { S_C[i, k, j] -> A[i, a] : 0 <= a < M }", "several elements"},
-        Broken{kMatmul, "over 2", "over 1", "depends on a reduced dimension"},
-        Broken{kMatmul, "reduce sum over 2", "reduce sum", "differ outside the reduced dimensions"},
-        Broken{kMatmul, "reduce sum over 2", "",
-               "output C is not defined at C[0,0] (with K=1, M=0, N=1)"},
-        Broken{kMatmul, "tensor A input f32", "tensor A temp f32", "A is never written"},
-        Broken{kMatmul, "read A { S_C[i, k, j] -> A[i, j] }", "read C { S_C[i, k, j] -> C[i, k] }",
-               "cannot read the tensor it reduces"},
-        Broken{kCausal, "S_O[i, d] : 0 <= i < N", "S_O[i, d] : 1 <= i < N",
-               "output O is not defined at O[0,0]"},
-        Broken{kCausal, "0 <= j <= i }", "0 <= j < i }", "read $0 of P has no value at S_l[0,1]"},
-        Broken{kCausal, "write O { S_O[i, d] -> O[i, d] }", "write O { S_O[i, d] -> O[d, i] }",
-               "out of bounds"},
-        Broken{kSeidel, "S_init[i] : 0 <= i < N", "S_init[i] : 0 <= i < N - 1",
-               "has no value at S_A[0,1] (with N=3, T=1)"}));
+        BrokenProgram{kMatmul, "-> A[i, j] }", "-> A[i + 1, j] }",
+                      "S_C[0,0,0] touches A[1,0] (with K=1, M=1, N=1)"},
+        BrokenProgram{kMatmul, "-> A[i, j] }", "-> A[j, i] }", "out of bounds"},
+        BrokenProgram{kMatmul, "0 <= i < N and 0 <= k", "0 <= i and 0 <= k", "unbounded"},
+        BrokenProgram{kMatmul, "N >= 0 and M", "M", "extent 0 of A is -1 (with"},
+        BrokenProgram{kMatmul, "N >= 0 and M", "N >= 5 and N < 5 and M", "contradict"},
+        BrokenProgram{kMatmul, "{ S_C[i, k, j] -> C[i, k] }",
+                      "[K] -> { S_C[i, k, j] -> C[i, c] : 0 <= c < K }", "several elements"},
+        BrokenProgram{kMatmul, "S_C[i, k, j] -> A[i, j] }", "S_C[i, k, j] -> A[i, j] : i > 0 }",
+                      "read $0 of A is undefined at S_C[0,0,0]"},
+        BrokenProgram{kMatmul, "{ S_C[i, k, j] -> A[i, j] }",
+                      "[M] -> { S_C[i, k, j] -> A[i, a] : 0 <= a < M }", "several elements"},
+        BrokenProgram{kMatmul, "over 2", "over 1", "depends on a reduced dimension"},
+        BrokenProgram{kMatmul, "reduce sum over 2", "reduce sum",
+                      "differ outside the reduced dimensions"},
+        BrokenProgram{kMatmul, "reduce sum over 2", "",
+                      "output C is not defined at C[0,0] (with K=1, M=0, N=1)"},
+        BrokenProgram{kMatmul, "tensor A input f32", "tensor A temp f32", "A is never written"},
+        BrokenProgram{kMatmul, "read A { S_C[i, k, j] -> A[i, j] }",
+                      "read C { S_C[i, k, j] -> C[i, k] }", "cannot read the tensor it reduces"},
+        BrokenProgram{kCausal, "S_O[i, d] : 0 <= i < N", "S_O[i, d] : 1 <= i < N",
+                      "output O is not defined at O[0,0]"},
+        BrokenProgram{kCausal, "0 <= j <= i }", "0 <= j < i }",
+                      "read $0 of P has no value at S_l[0,1]"},
+        BrokenProgram{kCausal, "write O { S_O[i, d] -> O[i, d] }",
+                      "write O { S_O[i, d] -> O[d, i] }", "out of bounds"},
+        BrokenProgram{kSeidel, "S_init[i] : 0 <= i < N", "S_init[i] : 0 <= i < N - 1",
+                      "has no value at S_A[0,1] (with N=3, T=1)"}));
 
 TEST(ValidateOrder, ReadBeforeTheReductionIsComplete) {
   const std::string text = R"(naut 1

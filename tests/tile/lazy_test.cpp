@@ -7,7 +7,7 @@ namespace nautilus {
 namespace {
 using namespace testing_rolled;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // All repairs of the schedule made lazy by the transform, band by band.
 Rolled lazy(Rolled r, const DependenceSet& deps) {
@@ -75,14 +75,14 @@ TEST(LazyReference, MaskedByInfinities) {
     Buffers in = random_inputs(*l.original, 6);
     for (size_t i = 0; i < 9; ++i)
       for (size_t j = 0; j < 23; ++j)
-        if (j != finite) in.at("X")[i * 23 + j] = -kInf;
+        if (j != finite) in.at("X")[i * 23 + j] = -kInfinity;
     expect_as_defined(l, in, 1e-4, "finite column " + std::to_string(finite));
   }
   const Rolled a = lazy_attention("", {{"H", 1}, {"N", 5}, {"M", 13}, {"D", 2}});
   Buffers in = random_inputs(*a.original, 3);
   for (double& q : in.at("Q")) q = 0.5 + std::abs(q);
   for (size_t j = 0; j < 13; ++j)
-    if (j != 6) in.at("K")[j * 2] = -kInf;
+    if (j != 6) in.at("K")[j * 2] = -kInfinity;
   expect_as_defined(a, in, 1e-4);
 }
 

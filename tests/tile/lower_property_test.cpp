@@ -17,7 +17,7 @@ using random_programs::chance;
 using random_programs::pick;
 using random_programs::Random;
 
-struct Session {
+struct RandomSession {
   unsigned seed;
   Random r{seed};
   int lowered = 0, refused = 0, tiled = 0, registers = 0;
@@ -150,7 +150,7 @@ struct Session {
 TEST(LowerProperty, RandomProgramsAndTransforms) {
   const char* given = std::getenv("NAUTILUS_SEED");
   const char* count = std::getenv("NAUTILUS_PROGRAMS");
-  Session run{given ? static_cast<unsigned>(std::atoi(given)) : 20261129u};
+  RandomSession run{given ? static_cast<unsigned>(std::atoi(given)) : 20261129u};
   run.go(count ? std::atoi(count) : 16, 12);
   std::cerr << run.lowered << " lowered, " << run.refused << " refused; " << run.tiled
             << " tiled bands, " << run.registers << " register tensors\n";

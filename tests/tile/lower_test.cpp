@@ -32,12 +32,12 @@ TEST(Lower, InitialSchedules) {
   ContextPtr ctx = make_context();
   for (int64_t n : {0, 1, 3, 7}) {
     SCOPED_TRACE(n);
-    expect_same(initial_schedule(bound(programs::attention(ctx), {{"H", 2}, {"N", n}, {"D", 3}})));
+    expect_same(initial_schedule(fixed(programs::attention(ctx), {{"H", 2}, {"N", n}, {"D", 3}})));
     expect_same(
-        initial_schedule(bound(programs::attention(ctx, false), {{"H", 1}, {"N", n}, {"D", 2}})));
-    expect_same(initial_schedule(bound(programs::matmul(ctx), {{"M", n}, {"N", 3}, {"K", 5}})));
-    expect_same(initial_schedule(bound(programs::matmul(ctx), {{"M", 4}, {"N", 3}, {"K", n}})));
-    expect_same(initial_schedule(bound(programs::two_pointwise(ctx), {{"N", n}})));
+        initial_schedule(fixed(programs::attention(ctx, false), {{"H", 1}, {"N", n}, {"D", 2}})));
+    expect_same(initial_schedule(fixed(programs::matmul(ctx), {{"M", n}, {"N", 3}, {"K", 5}})));
+    expect_same(initial_schedule(fixed(programs::matmul(ctx), {{"M", 4}, {"N", 3}, {"K", n}})));
+    expect_same(initial_schedule(fixed(programs::two_pointwise(ctx), {{"N", n}})));
   }
 }
 
@@ -46,7 +46,7 @@ TEST(Lower, TiledMatmulAtAwkwardSizes) {
   for (int64_t n : {0, 1, 3, 4, 5, 7, 8})
     for (Mapping outer : {Mapping::Serial, Mapping::Grid}) {
       SCOPED_TRACE(n);
-      ProgramPtr p = bound(programs::matmul(ctx), {{"M", n}, {"N", 5}, {"K", n + 1}});
+      ProgramPtr p = fixed(programs::matmul(ctx), {{"M", n}, {"N", 5}, {"K", n + 1}});
       Tree t(p);
       NodePtr tile =
           t.band({t.member("i1", kC, "i", Mapping::Tile), t.member("j1", kC, "j", Mapping::Tile),
@@ -61,7 +61,7 @@ TEST(Lower, TiledMatmulAtAwkwardSizes) {
 
 TEST(Lower, ReductionLoopOutside) {
   ContextPtr ctx = make_context();
-  ProgramPtr p = bound(programs::matmul(ctx), {{"M", 5}, {"N", 3}, {"K", 6}});
+  ProgramPtr p = fixed(programs::matmul(ctx), {{"M", 5}, {"N", 3}, {"K", 6}});
   Tree t(p);
   expect_same(t.done(
       t.band({t.member("k", kC, "k"), t.member("i", kC, "i"), t.member("j", kC, "-j")}, t.leaf())));
@@ -77,7 +77,7 @@ TEST(Lower, ReductionLoopOutside) {
 
 TEST(Lower, RecurrenceInPlace) {
   ContextPtr ctx = make_context();
-  ProgramPtr p = bound(programs::recurrence(ctx), {{"N", 6}});
+  ProgramPtr p = fixed(programs::recurrence(ctx), {{"N", 6}});
   expect_same(initial_schedule(p));
   Tree t(p);
   const std::vector<std::string> a{"S_A"};
@@ -102,14 +102,14 @@ TEST(Lower, FlashAttention) {
       SCOPED_TRACE(std::to_string(c.n) + " " + std::to_string(c.ti) + " " + std::to_string(c.tj) +
                    (causal ? " causal" : ""));
       expect_same(flash_with_repairs(
-          bound(programs::attention(ctx, causal), {{"H", 2}, {"N", c.n}, {"D", 3}}), c.ti, c.tj));
+          fixed(programs::attention(ctx, causal), {{"H", 2}, {"N", c.n}, {"D", 3}}), c.ti, c.tj));
     }
 }
 
 TEST(Lower, FlashAttentionCarriesEachAccumulatorOnce) {
   ContextPtr ctx = make_context();
   auto m = lowered(flash_with_repairs(
-      bound(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32));
+      fixed(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32));
   ASSERT_TRUE(m);
   ASSERT_EQ(m->kernels.size(), 1u) << tile::print(*m);
   int loops = 0;
@@ -123,7 +123,7 @@ TEST(Lower, FlashAttentionCarriesEachAccumulatorOnce) {
 
 TEST(Lower, WithoutItsRepairFusionIsWrong) {
   ContextPtr ctx = make_context();
-  Schedule s = flash(bound(programs::attention(ctx), {{"H", 1}, {"N", 8}, {"D", 2}}), 4, 2);
+  Schedule s = flash(fixed(programs::attention(ctx), {{"H", 1}, {"N", 8}, {"D", 2}}), 4, 2);
   auto m = lowered(s);
   ASSERT_TRUE(m);
   const Buffers in = random_inputs(*s.program, 1);
@@ -139,7 +139,7 @@ TEST(Lower, WithoutItsRepairFusionIsWrong) {
 TEST(Lower, AttentionIsQuick) {
   ContextPtr ctx = make_context();
   Schedule s = flash_with_repairs(
-      bound(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32);
+      fixed(programs::attention(ctx), {{"H", 2}, {"N", 4096}, {"D", 64}}), 64, 32);
   const std::clock_t start = std::clock();
   for (int k = 0; k < 5; ++k) ASSERT_TRUE(lower::lower(s));
   const double each = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / 5;
@@ -163,7 +163,7 @@ TEST(Lower, RegisterTensorAcrossSplitLoops) {
               rd(0) * rd(1), over(ReduceOp::Sum, {1}));
   b.statement("O", "i,e", "0 <= i < N and 0 <= e < E", "i,e", {{"Oa", "i,e"}},
               rd(0) * Expr::constant(2));
-  const ProgramPtr p = bound(b.done(), {{"N", 7}, {"M", 3}, {"E", 4}});
+  const ProgramPtr p = fixed(b.done(), {{"N", 7}, {"M", 3}, {"E", 4}});
   Tree t(p);
   const std::vector<std::string> all{"S_P", "S_Oa", "S_O"}, second{"S_Oa", "S_O"};
   const auto tiles_of_j = [&](const std::string& name, const std::string& stmt, NodePtr child) {

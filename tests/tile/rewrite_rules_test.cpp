@@ -267,11 +267,11 @@ TEST(RewriteRules, RegistryIsDocumented) {
   EXPECT_FALSE(numerics_from_name("sloppy"));
 }
 
-int count(const Region& r, Code c) {
+int count_code(const Region& r, Code c) {
   int n = 0;
   for (const Instr& i : r.body) {
     n += i.code == c;
-    for (const Region& x : i.regions) n += count(x, c);
+    for (const Region& x : i.regions) n += count_code(x, c);
   }
   return n;
 }
@@ -297,9 +297,9 @@ TEST(RewriteRules, RenamedAxesAreOneAxisWhereTheyCanBe) {
     RewriteOptions o;
     o.numerics = n;
     const Module s = rewrite(shared, o), t = rewrite(outer, o);
-    EXPECT_EQ(count(s.kernels[0].body, Code::Rename), 0) << print(s);
-    EXPECT_EQ(count(s.kernels[0].body, Code::Map), 2) << print(s);
-    EXPECT_EQ(count(t.kernels[0].body, Code::Rename), 1) << print(t);
+    EXPECT_EQ(count_code(s.kernels[0].body, Code::Rename), 0) << print(s);
+    EXPECT_EQ(count_code(s.kernels[0].body, Code::Map), 2) << print(s);
+    EXPECT_EQ(count_code(t.kernels[0].body, Code::Rename), 1) << print(t);
     expect_same_results(shared, s, n);
     expect_same_results(outer, t, n);
   }
@@ -345,17 +345,17 @@ TEST(RewriteRules, BranchesOnData) {
     RewriteOptions o;
     o.numerics = n;
     const Module w = rewrite(open, o);
-    ASSERT_EQ(count(w.kernels[0].body, Code::If), 1) << print(w);
+    ASSERT_EQ(count_code(w.kernels[0].body, Code::If), 1) << print(w);
     for (const Instr& i : w.kernels[0].body.body)
       if (i.code == Code::If) {
-        EXPECT_EQ(count(i.regions[0], Code::Map), 1) << print(w);
+        EXPECT_EQ(count_code(i.regions[0], Code::Map), 1) << print(w);
       }
     expect_same_results(open, w, n);
     for (const char* known : {"%10: bool = const 1", "%10: bool = const 0"}) {
       const Module closed = module_of(text(known));
       RewriteReport report;
       const Module x = rewrite(closed, o, &report);
-      EXPECT_EQ(count(x.kernels[0].body, Code::If), 0) << print(x);
+      EXPECT_EQ(count_code(x.kernels[0].body, Code::If), 0) << print(x);
       EXPECT_TRUE(applied(report, "same-branches"));
       expect_same_results(closed, x, n);
     }

@@ -63,7 +63,7 @@ struct Rolled {
   Schedule schedule;
 };
 
-inline ProgramPtr at_sizes(const ProgramPtr& p, const Sizes& sizes) { return bound(p, sizes); }
+inline ProgramPtr at_sizes(const ProgramPtr& p, const Sizes& sizes) { return fixed(p, sizes); }
 
 // Statements first..last of the program in one loop nest over tiles of rows and columns, by rolling
 // updates; `outer` leading dims are loops of their own.
@@ -89,9 +89,9 @@ inline Session roll(const ProgramPtr& p, size_t outer, size_t first, size_t last
 // A session's schedule at sizes, with temporaries in registers.
 inline Rolled finish(const Session& t, const Sizes& sizes,
                      const std::vector<std::string>& registers) {
-  Rolled out{bound(t.program, sizes), t.s};
-  out.schedule.program = bound(t.s.program, sizes);
-  out.schedule.origin = bound(t.s.origin, sizes);
+  Rolled out{fixed(t.program, sizes), t.s};
+  out.schedule.program = fixed(t.s.program, sizes);
+  out.schedule.origin = fixed(t.s.origin, sizes);
   for (const std::string& r : registers) out.schedule.scopes[r] = Scope::Register;
   return out;
 }

@@ -8,11 +8,11 @@ namespace nautilus {
 namespace {
 using namespace testing_rolled;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int64_t kTile = 8;
 const std::vector<int64_t> kSizes{0, 1, 7, 8, 9, 13, 17};
 
-void scale(Buffers& in, const std::string& tensor, double by) {
+void scale_all(Buffers& in, const std::string& tensor, double by) {
   for (double& x : in.at(tensor)) x *= by;
 }
 
@@ -67,13 +67,13 @@ TEST(RolledEdges, LargeLogits) {
     const Rolled r = rolled_attention(mask, {{"H", 1}, {"N", 13}, {"M", 13}, {"D", 3}}, 4, 4);
     for (double by : {1e4, 1e8, 1e18}) {
       Buffers in = random_inputs(*r.original, 3);
-      scale(in, "Q", by);
+      scale_all(in, "Q", by);
       expect_as_defined(r, in, 1e-4, std::string(mask) + " " + std::to_string(by));
     }
   }
   const Rolled r = rolled_logsumexp("", {{"N", 9}, {"M", 17}}, 4, 4);
   Buffers in = random_inputs(*r.original, 3);
-  scale(in, "X", 1e4);
+  scale_all(in, "X", 1e4);
   expect_as_defined(r, in, 1e-4);
 }
 
@@ -86,12 +86,13 @@ TEST(RolledEdges, InfiniteScores) {
       Buffers in = random_inputs(*r.original, 3);
       // Columns from `first` on, but for the first column: one finite score stays in each row.
       for (size_t i = 0; i < 13; ++i)
-        for (size_t j = std::max<size_t>(first, 1); j < 13; ++j) in.at("X")[i * 13 + j] = -kInf;
+        for (size_t j = std::max<size_t>(first, 1); j < 13; ++j)
+          in.at("X")[i * 13 + j] = -kInfinite;
       expect_as_defined(r, in, 1e-4, std::string(mask) + " from " + std::to_string(first));
       // The other end: all but the last visible one, so that the first tiles hold -inf only.
       in = random_inputs(*r.original, 3);
       for (size_t i = 0; i < 13; ++i)
-        for (size_t j = 0; j < (*mask ? i : 12); ++j) in.at("X")[i * 13 + j] = -kInf;
+        for (size_t j = 0; j < (*mask ? i : 12); ++j) in.at("X")[i * 13 + j] = -kInfinite;
       expect_as_defined(r, in, 1e-4, std::string(mask) + " up to the last");
     }
   // Through the product: keys of -inf against positive queries.
@@ -100,7 +101,7 @@ TEST(RolledEdges, InfiniteScores) {
     Buffers in = random_inputs(*r.original, 3);
     for (double& q : in.at("Q")) q = 0.5 + std::abs(q);
     for (size_t j = 0; j < 13; ++j)
-      if (j != finite) in.at("K")[j * 2] = -kInf;
+      if (j != finite) in.at("K")[j * 2] = -kInfinite;
     expect_as_defined(r, in, 1e-4, "finite column " + std::to_string(finite));
   }
 }
@@ -110,7 +111,7 @@ TEST(RolledEdges, AnInfiniteRowStaysAlone) {
   const Sizes sizes{{"N", 9}, {"M", 11}};
   const Rolled r = rolled_logsumexp("", sizes, 4, 4);
   Buffers in = random_inputs(*r.original, 3);
-  in.at("X")[4 * 11 + 7] = kInf;
+  in.at("X")[4 * 11 + 7] = kInfinite;
   auto want = interpret(*r.original, sizes, in);
   ASSERT_TRUE(want);
   EXPECT_TRUE(std::isnan(want->at("Y")[4]));
