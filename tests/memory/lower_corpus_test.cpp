@@ -59,5 +59,19 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"attention_causal", with(kAttention, {{"N", 1}, {"M", 1}, {"D", 16}})},
                     Case{"attention_softcap", kAttention}, Case{"attention_f32", kAttention}));
 
+// Sizes that no tile divides, and rows without a key.
+INSTANTIATE_TEST_SUITE_P(
+    Awkward, LowerCorpus,
+    testing::Values(
+        Case{"attention_causal_gqa",
+             {{"B", 1}, {"Hk", 1}, {"G", 2}, {"N", 17}, {"M", 17}, {"D", 16}}},
+        Case{"attention_alibi", {{"B", 1}, {"H", 2}, {"N", 17}, {"M", 17}, {"D", 16}}},
+        Case{"attention_window", {{"B", 1}, {"H", 1}, {"N", 65}, {"M", 40}, {"D", 16}, {"W", 5}}},
+        Case{"attention_decode", {{"B", 1}, {"Hk", 1}, {"G", 3}, {"M", 65}, {"D", 16}}},
+        Case{"attention_ragged", {{"B", 2}, {"H", 1}, {"N", 17}, {"M", 33}, {"D", 16}}},
+        Case{"attention_paged", {{"B", 2}, {"H", 1}, {"L", 4}, {"Pages", 6}, {"D", 16}}},
+        Case{"conv2d", {{"P", 5}, {"Q", 3}, {"C", 17}, {"F", 7}}}, Case{"rope", {{"N", 17}}},
+        Case{"gated_mlp", {{"N", 17}, {"D", 17}, {"F", 33}}}));
+
 }  // namespace
 }  // namespace nautilus::memory

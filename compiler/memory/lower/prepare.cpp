@@ -359,9 +359,18 @@ tile::Kernel needed_loads(const tile::Kernel& k) {
   for (const auto& [v, t] : k.types)
     for (const Axis& a : t.axes) axes.insert(a.name);
   each(out.body, [&](tile::Instr& i) {
-    if (i.code != TileCode::Load || !written.count(i.tensor) || !i.cond.is_always()) return;
+    if (i.code != TileCode::Load || !written.count(i.tensor)) return;
     const auto& n = needs[i.results[0]];
-    if (n && names_known(*n, k.types.at(i.results[0]).axes, axes)) i.cond = *n;
+    if (!n || n->is_always() || *n == i.cond ||
+        !names_known(*n, k.types.at(i.results[0]).axes, axes))
+      return;
+    Cond both;
+    for (const auto& x : i.cond.any)
+      for (const auto& y : n->any) {
+        both.any.push_back(x);
+        both.any.back().insert(both.any.back().end(), y.begin(), y.end());
+      }
+    i.cond = std::move(both);
   });
   return out;
 }
