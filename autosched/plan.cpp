@@ -63,6 +63,23 @@ Expected<Plan> plan_from_json(poly::ProgramPtr program, const json& j) {
     return bad_plan("written by a newer version (format " + j["nautilus_plan"].dump() +
                         ", this program reads up to " + std::to_string(kPlanVersion) + ")",
                     "update Nautilus");
+  const auto mistyped = [&](const char* key, bool good, const char* kind) {
+    return j.contains(key) && !good
+               ? std::optional(bad_plan(std::string("its \"") + key + "\" is not " + kind))
+               : std::nullopt;
+  };
+  const json& program_name = j.contains("program") ? j["program"] : json();
+  if (auto no = mistyped("program", program_name.is_string(), "a name")) return *no;
+  const json& numerics = j.contains("numerics") ? j["numerics"] : json();
+  if (auto no = mistyped("numerics",
+                         numerics == "strict" || numerics == "reassociate" || numerics == "fast",
+                         "strict, reassociate or fast"))
+    return *no;
+  if (j.contains("knobs")) {
+    if (auto no = mistyped("knobs", j["knobs"].is_object(), "an object")) return *no;
+    for (const auto& [k, v] : j["knobs"].items())
+      if (!v.is_number_integer()) return bad_plan("its knob \"" + k + "\" is not a whole number");
+  }
   if (j.value("program", program->name) != program->name)
     return bad_plan("made for program \"" + j.value("program", "") + "\", not \"" + program->name +
                     "\"");
@@ -71,9 +88,8 @@ Expected<Plan> plan_from_json(poly::ProgramPtr program, const json& j) {
   if (!script) return script.error();
   Plan p;
   p.numerics = j.value("numerics", "reassociate");
-  if (j.contains("knobs") && j["knobs"].is_object())
-    for (auto& [k, v] : j["knobs"].items())
-      if (v.is_number_integer()) p.knobs[k] = v.get<int64_t>();
+  if (j.contains("knobs"))
+    for (auto& [k, v] : j["knobs"].items()) p.knobs[k] = v.get<int64_t>();
   poly::Replay r = poly::replay(program, *script);
   if (!r.schedule) {
     std::string why = "step " + std::to_string(r.outcomes.empty() ? 0 : r.outcomes.size() - 1) +

@@ -264,7 +264,9 @@ class Deriver {
     r.derivations = s.derivations;
     r.obligations = s.obligations;
     r.numeric = casts_.empty() ? NumericTag::Reassociates : NumericTag::Approximates;
-    const InlinedTerm original = *inline_term(p_, *target_, r_.sources, r_.via);
+    const Expected<InlinedTerm> inlined = inline_term(p_, *target_, r_.sources, r_.via);
+    if (!inlined) return inlined.error();
+    const InlinedTerm& original = *inlined;
     std::string open;
     for (const Statement* u : used_) {
       const auto rest = s.members.size() == 1 && s.counted.empty()

@@ -265,7 +265,8 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
       if (!step.apply("fuse", fuse)) return step.failed();
     }
     const poly::Node* filter = root_child_of(step.schedule, st[c.last].name, nullptr);
-    const poly::Node* band = filter->children.empty() ? nullptr : filter->children[0].get();
+    const poly::Node* band =
+        !filter || filter->children.empty() ? nullptr : filter->children[0].get();
     if (band && band->kind == poly::NodeKind::Band &&
         !step.apply("map", {{"node", band->id}, {"member", "*"}, {"mapping", "grid"}}))
       return step.failed();

@@ -228,7 +228,25 @@ void Progress::clear() {
   shown_ = false;
 }
 
+CLI::Validator amount(double least, double most) {
+  char range[64];
+  std::snprintf(range, sizeof range, "%g to %g", least, most);
+  return CLI::Validator(
+      [least, most, text = std::string(range)](std::string& given) {
+        double v = 0;
+        const bool number = CLI::detail::lexical_cast(given, v);
+        return number && v >= least && v <= most ? std::string()
+                                                 : given + " is not a number from " + text;
+      },
+      std::string("NUMBER ") + range);
+}
+
 std::atomic<bool>& interrupted() {
+  static std::atomic<bool> flag{false};
+  return flag;
+}
+
+std::atomic<bool>& interruptible() {
   static std::atomic<bool> flag{false};
   return flag;
 }
@@ -236,7 +254,7 @@ std::atomic<bool>& interrupted() {
 void install_interrupt_handler() {
   struct sigaction action = {};
   action.sa_handler = [](int) {
-    if (interrupted().exchange(true)) _exit(130);
+    if (interrupted().exchange(true) || !interruptible()) _exit(130);
   };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

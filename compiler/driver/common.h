@@ -68,7 +68,13 @@ class Progress {
 };
 
 // Set by the first Ctrl-C (the verb ends in order); a second one ends the program at once.
+// A finite number between these, for an option.
+CLI::Validator amount(double least, double most);
+
 std::atomic<bool>& interrupted();
+// Whether what runs looks at interrupted(); else Ctrl-C ends the program (its children die with
+// it).
+std::atomic<bool>& interruptible();
 void install_interrupt_handler();
 
 std::string human_time(double seconds);  // "12.3 us"

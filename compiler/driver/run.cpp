@@ -156,12 +156,12 @@ void add_run(CLI::App& app, int& status) {
   verb->add_option("--threads", flags->run.threads, "threads (0: all cores)")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--limit", flags->run.seconds, "wall-clock limit of the child process, seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(amount(1e-3, 1e6))
       ->capture_default_str();
   verb->add_option("--memory", flags->memory_gb,
                    "memory limit, GB: of the child process (default 8), or of the tensors on the "
                    "GPU (default: what is free)")
-      ->check(CLI::PositiveNumber);
+      ->check(amount(1e-3, 1e6));
   verb->add_option("--repeats", flags->run.repeats, "timed runs (default 3, on the GPU 20)")
       ->check(CLI::PositiveNumber);
   verb->add_option("--target", flags->target, "GPU: compile for this (default: the device's)");
@@ -178,11 +178,15 @@ void add_run(CLI::App& app, int& status) {
   verb->add_option("--sample", flags->run.sample,
                    "reference rows (0: all; default: chosen by size)");
   verb->add_option("--scale", flags->run.scale, "scale of the random inputs")
+      ->check(amount(-1e38, 1e38))
       ->capture_default_str();
   verb->add_option("--data-seed", flags->run.seed, "seed of the random inputs")
       ->capture_default_str();
   verb->add_option("--tolerance", flags->run.tolerance,
-                   "absolute tolerance (0: derived from types and lengths)");
+                   "of the largest error, relative to the magnitude of the terms; at least what "
+                   "straightforward evaluation in the same types loses (0: derived from types and "
+                   "lengths)")
+      ->check(amount(0, 1e38));
   verb->callback([=, &status] { status = run(*in, *f, *flags); });
 }
 

@@ -17,7 +17,7 @@ void add_search_flags(CLI::App& app, SearchFlags& f) {
       ->check(CLI::IsMember({"strict", "reassociate", "fast"}))
       ->capture_default_str();
   app.add_option("--seconds", f.seconds, "time budget (0: none)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(amount(0, 1e9))
       ->capture_default_str();
   app.add_option("--max-plans", f.max_plans, "plans costed at most")
       ->check(CLI::NonNegativeNumber)
@@ -84,7 +84,9 @@ std::optional<Searched> run_search(const Loaded& in, const SearchFlags& f, bool 
                     human_time(e.elapsed) + (best > 0 ? ", best " + human_time(best) : "") +
                     "  (Ctrl-C ends it in order)");
   };
+  interruptible() = true;
   auto result = sched::search(out.program, out.options, *ops, sink);
+  interruptible() = false;
   progress.clear();
   if (!result) {
     status = fail(json, result.error(), kBudget);

@@ -221,10 +221,14 @@ std::vector<std::string> KernelLowering::enter(size_t depth, const std::vector<L
 // Memory-scoped reductions are written back; every element of the box belongs to this iteration
 // alone.
 void KernelLowering::leave(const std::vector<std::string>& keys) {
+  const auto stored = [&](const std::string& key) {
+    const auto r = plan_.residents.find(key);
+    return r != plan_.residents.end() && r->second.store;
+  };
+  for (const std::string& key : keys)  // while the sources of corrections are all still here
+    if (stored(key) && !failure_) complete(key);
   for (const std::string& key : keys) {
-    if (auto r = plan_.residents.find(key);
-        r != plan_.residents.end() && r->second.store && !failure_) {
-      complete(key);
+    if (stored(key) && !failure_) {
       const Entry& e = env_.at(key);
       std::map<std::string, int64_t> axes;
       for (size_t d = 0; d < e.shape.axis.size(); ++d)

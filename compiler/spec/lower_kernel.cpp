@@ -93,11 +93,30 @@ void Lowering::sizes() {
   }
 }
 
+namespace {
+
+// Whether a term is made of sizes and numbers alone.
+bool of_sizes(const TermPtr& t) {
+  return t->kind != TermKind::Index && t->kind != TermKind::Element &&
+         t->kind != TermKind::Reduce &&
+         std::all_of(t->args.begin(), t->args.end(),
+                     [](const TermPtr& a) { return !a || of_sizes(a); });
+}
+
+}  // namespace
+
 void Lowering::indices() {
   for (const IndexDecl& i : k_.indices) {
     check_name(i.name, i.loc);
     if (i.extent->kind == TermKind::Bad) {
       failed_ = true;
+      continue;
+    }
+    if (!of_sizes(i.extent)) {
+      error(i.extent->loc, "the extent of index '" + i.name +
+                               "' is made of sizes and numbers; restrict "
+                               "what it runs over with where(...)");
+      extent_[i.name] = "0";
       continue;
     }
     if (auto c = const_int(i.extent); c && *c < 0) error(i.extent->loc, "a negative size");
@@ -466,11 +485,15 @@ std::optional<poly::Program> Lowering::run() {
 std::optional<poly::Program> lower_kernel(poly::ContextPtr ctx, const KernelDecl& k,
                                           const std::string& file, std::vector<Diag>& diags) {
   if (k.broken) return {};
+  const size_t before = diags.size();
   auto result = poly::with_quota(ctx->get(), 4 * poly::kDefaultQuota,
                                  [&] { return Lowering(ctx, k, file, diags).run(); });
   if (result) return std::move(*result);
-  diags.push_back(
-      Diag{true, k.loc, "'" + k.name + "' is too hard to analyse: " + result.error().why, {}});
+  // What follows from an error already told is not told.
+  if (std::none_of(diags.begin() + static_cast<std::ptrdiff_t>(before), diags.end(),
+                   [](const Diag& d) { return d.error; }))
+    diags.push_back(
+        Diag{true, k.loc, "'" + k.name + "' is too hard to analyse: " + result.error().why, {}});
   return {};
 }
 

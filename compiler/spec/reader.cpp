@@ -1,5 +1,7 @@
 #include "compiler/spec/reader.h"
 
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -20,9 +22,31 @@ std::string header_dir(const std::string& asked) {
   return std::string(NAUTILUS_SOURCE_DIR) + "/compiler/spec/include";
 }
 
+// Clang's parser recurses on prefix operators without a limit of its own: the line of a run that
+// its stack would not hold, or 0.
+int line_of_prefix_run(const std::string& text) {
+  constexpr int kMost = 1000;
+  int line = 1, run = 0;
+  for (const char c : text) {
+    line += c == '\n';
+    if (std::strchr("+-!~*&", c) && c)
+      ++run;
+    else if (!std::isspace(static_cast<unsigned char>(c)))
+      run = 0;
+    if (run > kMost) return line;
+  }
+  return 0;
+}
+
 SpecResult read(poly::ContextPtr ctx, const std::string& path, const std::string* text,
                 const std::string& include_dir) {
   SpecResult out;
+  if (const int line = text ? line_of_prefix_run(*text) : 0) {
+    out.diagnostics = path + ":" + std::to_string(line) +
+                      ": error: too many operators in a row; assign a part of the expression to a "
+                      "Tensor\n";
+    return out;
+  }
   const FrontResult front =
       run_clang(path, text, header_dir(include_dir), [&](const SpecFile& file) {
         std::vector<Diag> diags;

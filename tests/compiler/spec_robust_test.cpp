@@ -67,6 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
         Text{"empty_kernel", kInclude + "NAUTILUS_KERNEL(k) {}"},
         Text{"lambda_body", kRobustHead + "O(i) = [&] { return X(i, 0); }(); for (;;) {} }"},
         Text{"while_loop", kRobustHead + "while (true) O(i) = X(i, j); }"},
+        Text{"index_of_an_index", kRobustHead + "Index q(i); O(i) = sum(q, X(i, q)); }"},
+        Text{"minuses", kRobustHead + "O(i) = " + std::string(5000, '+') + " X(i, j); }"},
         Text{"goto", kRobustHead + "again: O(i) = X(i, j); goto again; }"},
         Text{"throw", kRobustHead + "throw 1; }"},
         Text{"new_delete", kRobustHead + "auto* p = new Value(X(i, j)); O(i) = *p; delete p; }"},

@@ -312,7 +312,8 @@ Expected<std::string> emit(const tile::Module& m, const EmitOptions& options) {
                      (strict ? "(a) * (b) + (c)" : "__builtin_elementwise_fma(a, b, c)") + "\n" +
                      prelude_dot() + "\n";
   text += strict ? "#pragma clang fp reassociate(off) contract(off)\n"
-                 : "#pragma clang fp reassociate(on) contract(fast)\n";
+                 // Within an expression only: x*c - m*c of equal x and m must be 0, however large.
+                 : "#pragma clang fp reassociate(on) contract(on)\n";
   std::string calls;
   int number = 0;
   for (const Kernel& k : m.kernels) {

@@ -52,7 +52,7 @@ std::vector<std::string> arguments(const JitOptions& options) {
   args.insert(args.end(), {"-O" + std::to_string(options.level), "-std=c++20", "-nostdsysteminc",
                            "-nobuiltininc", "-w", "-mrelocation-model", "pic", "-pic-level", "2",
                            "-relaxed-aliasing", "-fno-rtti",
-                           options.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
+                           options.contract ? "-ffp-contract=on" : "-ffp-contract=off",
                            "-mprefer-vector-width=" + std::to_string(options.vector_bits)});
   if (options.level >= 2) args.insert(args.end(), {"-vectorize-loops", "-vectorize-slp"});
   args.insert(args.end(), {"-x", "c++", "nautilus_kernel.cpp"});
