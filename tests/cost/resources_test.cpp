@@ -22,7 +22,7 @@ sched::ResourceProfile two_kernels() {
   sched::ResourceProfile part;
   part.ops["matrix"] = 1e12;
   part.blocks = 5000;
-  part.steps = 200;
+  part.steps = 20000;  // a long chain of dependent steps in each block
   part.register_bytes = 1000;
   part.shared_bytes = 1000;
   sched::ResourceProfile p = part;

@@ -78,7 +78,7 @@ TEST(Lower, ProductInARing) {
 }
 
 // Attention of one head, written as a loop over keys with a running maximum.
-const char* const kAttention = R"(module attention {
+const char* const kAttentionText = R"(module attention {
   tensor Q: f16[64, 32] input global
   tensor K: f16[96, 32] input global
   tensor V: f16[96, 32] input global
@@ -117,7 +117,7 @@ const char* const kAttention = R"(module attention {
 // The accumulator of the first product is the operand of the second as it lies; rows stay inside a
 // warp.
 TEST(Lower, ChainedProductsStayInRegisters) {
-  const tile::Module t = tile_module(kAttention);
+  const tile::Module t = tile_module(kAttentionText);
   for (int64_t stages : {1, 2, 3}) {
     SCOPED_TRACE(stages);
     auto r = expect_same(t, knobs({{"stages", stages}}), 3);
@@ -133,7 +133,7 @@ TEST(Lower, ChainedProductsStayInRegisters) {
 
 // A factor that is f32 goes in two parts, and loses nothing that matters.
 TEST(Lower, WideFactorIsSplit) {
-  std::string text = kAttention;
+  std::string text = kAttentionText;
   text.replace(text.find("dot %12"), 7, "dot %11");
   const tile::Module t = tile_module(text);
   ASSERT_TRUE(expect_same(t));

@@ -24,7 +24,7 @@ const char* kEverything = R"t(module `odd name` {
     buffer Bs: f16[k: 8] slots 1 align 16 in {offset: k=1 k=2 k=4}
     mbarrier full slots 3 arrivals 1
     named order id 2 warps 8
-    values 50
+    values 51
     role consumer first 0 warps 4 {
       set_registers 232
       %0: f32[i: 16, j: 8] in acc = const -inf
@@ -38,6 +38,7 @@ const char* kEverything = R"t(module `odd name` {
       %7: f16[i: 16, j: 8] in acc = cast %4
       %8: f16[i: 16, j: 8] in {register: i=1} = exchange %7
       %9: f16[k: 16] in {register: k=1} = rename %5 (i -> k, j -> l)
+      %50: f32[i: 8, j: 8] in acc = slice %4 from (8, 0)
       %10: f16[i: 16] in {register: i=1} = load_global A[16*i0 + i, %1] where (16*i0 + i <= N - 1) fill -inf vector 8
       store_global O[%1] = %10 where (i <= 3) vector 4 @S_O:9
       %11: f32[i: 16] in {register: i=1} = atomic_add O[i] += %10
@@ -94,7 +95,7 @@ TEST(MemoryText, RoundTripIsExact) {
   ASSERT_TRUE(m) << m.error().text();
   EXPECT_EQ(print(*m), kEverything);
   const Kernel& k = m->kernels[0];
-  EXPECT_EQ(k.next_value, 50);
+  EXPECT_EQ(k.next_value, 51);
   EXPECT_EQ(k.types.at(0).place, k.layouts[0].second);
   const auto& body = k.roles[0].body.body;
   std::set<Code> seen;
@@ -133,7 +134,7 @@ TEST(MemoryText, ErrorsNameTheirPlace) {
   EXPECT_EQ(why("layout acc {register: j=1", "layout acc {register: j=0"),
             "x.mtile:11:31: image out of range");
   EXPECT_EQ(why("As[b](j, k) over", "As[b](j, k), As[b](j, k), As[b](j, k) over"),
-            "x.mtile:50:87: a product has two operands");
+            "x.mtile:51:87: a product has two operands");
 }
 
 TEST(MemoryText, SurvivesAnyBytes) {
