@@ -23,6 +23,15 @@ poly::Verdict added_by(const poly::Verdict& v, const poly::Schedule& before) {
   return out;
 }
 
+// The fusion that a rolling update makes possible, by itself: of its parameters those that fuse has.
+poly::TransformStep plain_fusion(const poly::TransformStep& rolling) {
+  const json given = json::parse(rolling.params, nullptr, false);
+  json params = json::object();
+  for (const poly::ParamInfo& p : poly::transform("fuse")->params)
+    if (given.is_object() && given.contains(p.name)) params[p.name] = given[p.name];
+  return {"fuse", params.dump()};
+}
+
 // The script is replayed from the initial schedule. Dependences are recomputed only when a step
 // changed the program. A step that had to be repaired is also tried as its plain counterpart, to
 // show what order alone would break.
@@ -49,7 +58,7 @@ Expected<Story> tell(poly::ProgramPtr program, const std::vector<poly::Transform
     }
     step.verdict = added_by(o.verdict, s);
     if (!step.verdict.repairs.empty() && script[i].name == "rolling_update")
-      step.plain = poly::apply(s, *deps, poly::TransformStep{"fuse", script[i].params}).verdict;
+      step.plain = poly::apply(s, *deps, plain_fusion(script[i])).verdict;
     step.diff = poly::diff(s, *o.schedule);
     if (o.schedule->program != s.program) {
       deps = poly::dependences(*o.schedule->program);
