@@ -127,10 +127,10 @@ TEST(MemoryText, ErrorsNameTheirPlace) {
   EXPECT_EQ(why("target sm_90a", ""), "x.mtile:3:3: expected 'target'");
   EXPECT_EQ(why("in acc = const", "in bcc = const"), "x.mtile:20:35: unknown layout bcc");
   EXPECT_EQ(why("const -inf", "cost -inf"), "x.mtile:20:41: unknown instruction cost");
-  EXPECT_EQ(why("m16n8k16 %0", "m16n8k17 %0"), "x.mtile:47:50: unknown shape m16n8k17");
+  EXPECT_EQ(why("m16n8k16 %0", "m16n8k17 %0"), "x.mtile:48:50: unknown shape m16n8k17");
   EXPECT_EQ(why("%2: f32 = const", "%1: f32 = const"), "x.mtile:23:15: %1 is defined twice");
-  EXPECT_EQ(why("parity mod", "parity mod mod"), "x.mtile:55:53: index expression: expected '('");
-  EXPECT_EQ(why("step 2", "step 99999999999"), "x.mtile:61:89: number out of range");
+  EXPECT_EQ(why("parity mod", "parity mod mod"), "x.mtile:56:53: index expression: expected '('");
+  EXPECT_EQ(why("step 2", "step 99999999999"), "x.mtile:62:89: number out of range");
   EXPECT_EQ(why("layout acc {register: j=1", "layout acc {register: j=0"),
             "x.mtile:11:31: image out of range");
   EXPECT_EQ(why("As[b](j, k) over", "As[b](j, k), As[b](j, k), As[b](j, k) over"),
