@@ -28,6 +28,13 @@ TEST(AwkwardSizes, EveryKernelGetsAPlan) {
   }
 }
 
+// A stale reference is brought to its source's value where both end with one loop.
+TEST(AwkwardSizes, LazyReferenceWhereItsSourceEnds) {
+  SearchOptions o = options("h200");
+  o.max_plans = 200;
+  EXPECT_FALSE(run(program("logsumexp", {{"M", 65}, {"N", 65}}), o).best.empty());
+}
+
 // A reduction without instances: the output is its identity.
 TEST(AwkwardSizes, NothingToAddUp) {
   const SearchResult r = run(edited("variance", {}, {{"N", 9}, {"M", 0}}), options("h200"));
