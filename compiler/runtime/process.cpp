@@ -146,6 +146,10 @@ void write_descriptor(int fd, const std::string& text) {
   }
 }
 
+void crash_by_signal() {
+  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) signal(s, SIG_DFL);
+}
+
 std::string signal_text(int s) {
   const char* name = sigabbrev_np(s);
   return name ? "SIG" + std::string(name) : "signal " + std::to_string(s);

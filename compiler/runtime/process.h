@@ -42,6 +42,8 @@ struct ChildEnd {
 // Returns when the child is gone; its whole process group is killed with it.
 Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::string>& arguments,
                              const std::vector<int>& descriptors, const ChildLimits& limits);
+// In a worker: a crash ends it by its signal, whatever handlers a sanitizer or library put there.
+void crash_by_signal();
 std::string signal_text(int signal);  // "SIGSEGV"
 
 // The program that workers run: $NAUTILUS_WORKER, else this one.

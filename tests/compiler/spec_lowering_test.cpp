@@ -17,6 +17,16 @@ struct Spec {
   poly::ContextPtr ctx = poly::make_context();
   std::optional<poly::Program> program;
   std::string diagnostics;
+
+  Spec() = default;
+  Spec(Spec&&) = default;
+  // The program goes before the context that its sets live in.
+  Spec& operator=(Spec&& o) {
+    program = std::move(o.program);
+    ctx = std::move(o.ctx);
+    diagnostics = std::move(o.diagnostics);
+    return *this;
+  }
 };
 Spec read(const std::string& body, const std::string& before = "") {
   Spec s;

@@ -169,7 +169,8 @@ struct Terms {
     };
     for (size_t k = 0; k < params.size(); ++k)
       add(params[k], words ? names[k] : "s[\"" + names[k] + "\"]");
-    for (size_t k = 0; k < ds.size(); ++k) add(ds[k], divs[k]);
+    for (size_t k = 0; k < ds.size(); ++k)
+      if (ds[k] != 0) add(ds[k], divs[k]);  // a division reads only those before it
     add(constant, "");
     return out.empty() ? "0" : out;
   }

@@ -114,6 +114,7 @@ int worker_main() {
     return 2;
   }
   try {
+    runtime::crash_by_signal();
     report({{"ready", true}});
     work(job_from_json(json::parse(runtime::read_descriptor(kJob))));
     return 0;

@@ -127,6 +127,7 @@ int worker_main(int, char**) {
     return 2;
   }
   try {
+    crash_by_signal();
     report({{"ready", true}});
     work(job_from_json(nlohmann::json::parse(read_descriptor(3))));
     return 0;
