@@ -31,7 +31,7 @@ class OriginalOrder {
                     const std::string& second) const;  // { a -> b : same time }
 
  private:
-  ContextPtr context_;
+  HeldContext context_;
   std::map<std::string, isl::map> time_;
 };
 

@@ -19,7 +19,7 @@
 namespace nautilus::poly {
 
 // Owns one isl_ctx. Objects of one context never meet objects of another; one context a worker
-// thread. Keep a ContextPtr as the FIRST member of whatever holds isl objects, so it dies last.
+// thread. Keep a HeldContext as the FIRST member of whatever holds isl objects, so it dies last.
 class Context {
  public:
   Context();
@@ -49,6 +49,16 @@ class Context {
 };
 using ContextPtr = std::shared_ptr<Context>;
 inline ContextPtr make_context() { return std::make_shared<Context>(); }
+
+// The context as a member. Moving its holder leaves it behind as well, since isl objects are copied
+// when they are moved (isl/cpp.h): what a holder that was moved from still has needs the context.
+class HeldContext : public ContextPtr {
+ public:
+  HeldContext() = default;
+  HeldContext(ContextPtr p) : ContextPtr(std::move(p)) {}
+  HeldContext(const HeldContext&) = default;
+  HeldContext& operator=(const HeldContext&) = default;
+};
 
 // While alive, isl operations on ctx beyond max_operations fail with isl::exception; guards nest
 // (the outer limit is restored). Running out is Unknown to the caller, never Legal.

@@ -87,7 +87,7 @@ class HashOnce {
 // A whole operator. Values; copying shares isl objects. `original` is the defining order of
 // execution (a sequence of one band a statement unless given otherwise).
 struct Program {
-  ContextPtr context;  // first: dies last
+  HeldContext context;  // first: dies last
   std::string name;
   std::vector<std::string> params;  // sizes, in order of declaration
   isl::set param_context;           // facts: sizes >= 0, multiples, upper bounds, bound sizes
