@@ -55,11 +55,8 @@ int fail(bool as_json, const Refusal& r, int status) {
 }
 
 int fail(bool as_json, const std::string& message, int status) {
-  if (as_json) {
-    print_json({{"error", {{"why", message}}}});
-  } else {
-    std::cerr << message << (message.ends_with('\n') ? "" : "\n");
-  }
+  if (as_json) return fail(true, Refusal{"", "", message, ""}, status);
+  std::cerr << message << (message.ends_with('\n') ? "" : "\n");
   return status;
 }
 

@@ -55,6 +55,47 @@ TEST(Cli, BadRequestsAreTwo) {
   EXPECT_EQ(nautilusc({"run", "softmax", "--plan", "/nonexistent"}).status, kBadInput);
 }
 
+// With --json a wrong option is told on stdout, in the shape of every other error, by every verb.
+TEST(Cli, OptionErrorsAreJsonToo) {
+  const std::vector<std::vector<std::string>> wrong{
+      {"check", "softmax", "--no-such-option", "--json"},
+      {"check", "--json"},
+      {"explain", "softmax", "--json", "--print", "everything"},
+      {"explore", "--json", "softmax", "--seconds", "soon"},
+      {"run", "softmax", "--on", "moon", "--json"},
+      {"compile", "softmax", "--json"},  // no -o
+      {"apply", "softmax", "extra", "--json"},
+      {"corpus", "list", "--json", "--frob"},
+      {"corpus", "model", "--json"},
+      {"transforms", "--json", "--frob"},
+      {"frobnicate", "--json"},
+      {"--json"}};
+  for (const std::vector<std::string>& args : wrong) {
+    const Ran r = nautilusc(args);
+    std::string line;
+    for (const std::string& a : args) line += " " + a;
+    EXPECT_EQ(r.status, kBadInput) << line;
+    const json j = r.json();
+    ASSERT_TRUE(j.is_object() && j.contains("error")) << line << "\n" << r.out << r.err;
+    for (const char* key : {"asked", "where", "why", "suggest"})
+      EXPECT_TRUE(j["error"][key].is_string()) << line << ": " << key;
+    EXPECT_NE(j["error"]["why"], "") << line;
+    EXPECT_NE(j["error"]["suggest"].get<std::string>().find("--help"), std::string::npos) << line;
+    // Without --json the same status, and words on stderr alone.
+    std::vector<std::string> plain;
+    for (const std::string& a : args)
+      if (a != "--json") plain.push_back(a);
+    const Ran words = nautilusc(plain);
+    EXPECT_EQ(words.status, kBadInput) << line;
+    EXPECT_EQ(words.out, "") << line;
+    EXPECT_NE(words.err, "") << line;
+  }
+  EXPECT_EQ(nautilusc({"corpus", "model", "--json"}).json()["error"]["asked"],
+            "nautilusc corpus model");
+  // Help is no error.
+  EXPECT_NE(nautilusc({"run", "--json", "--help"}).out.find("example"), std::string::npos);
+}
+
 TEST(Cli, BrokenSpecHasACaret) {
   const std::string path = write_temp("broken.spec.cpp", R"(
 #include <nautilus/spec.h>
