@@ -1,6 +1,9 @@
 // The command line: what each verb answers, and its exit status.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
+
 #include "tests/driver/command.h"
 
 namespace nautilus::test {
@@ -94,6 +97,74 @@ TEST(Cli, OptionErrorsAreJsonToo) {
             "nautilusc corpus model");
   // Help is no error.
   EXPECT_NE(nautilusc({"run", "--json", "--help"}).out.find("example"), std::string::npos);
+}
+
+// Of a file with several kernels none is taken silently; check reads all of them.
+TEST(Cli, SeveralKernelsAreNamed) {
+  const std::string spec = write_temp("two.spec.cpp", R"(
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+NAUTILUS_KERNEL(doubled) {
+  Size N;
+  Input X(f32, {N});
+  Output Y(f32, {N});
+  Index i(N);
+  Y(i) = 2 * X(i);
+}
+NAUTILUS_KERNEL(summed) {
+  Size M, L;
+  Input X(f32, {M, L});
+  Output Y(f32, {M});
+  Index i(M), j(L);
+  Y(i) = sum(j, X(i, j));
+}
+)");
+  for (const std::vector<std::string>& verb :
+       std::vector<std::vector<std::string>>{{"explain"},
+                                             {"explore"},
+                                             {"run"},
+                                             {"compile", "-o", spec + "-out"},
+                                             {"apply"},
+                                             {"check", "--naut"}}) {
+    std::vector<std::string> args = verb;
+    args.insert(args.end(), {spec, "--json"});
+    const Ran r = nautilusc(args);
+    EXPECT_EQ(r.status, kBadInput) << verb[0] << r.out << r.err;
+    const json j = r.json();
+    ASSERT_TRUE(j.contains("error")) << verb[0] << r.out << r.err;
+    EXPECT_EQ(j["error"]["why"], "it holds 2 kernels: doubled, summed") << verb[0];
+    EXPECT_EQ(j["error"]["suggest"], "choose one: --kernel doubled") << verb[0];
+  }
+  const json all = nautilusc({"check", spec, "--json", "--size", "N=3"}).json();
+  ASSERT_EQ(all["kernels"].size(), 2u) << all;
+  EXPECT_EQ(all["kernels"][0]["name"], "doubled");
+  EXPECT_EQ(all["kernels"][0]["sizes"]["N"], 3);
+  EXPECT_EQ(all["kernels"][1]["name"], "summed");
+  EXPECT_TRUE(all["kernels"][1]["sizes"].empty());
+  EXPECT_EQ(nautilusc({"check", spec, "--size", "K=3"}).status, kBadInput);
+  const json one = nautilusc({"check", spec, "--kernel", "summed", "--json"}).json();
+  EXPECT_EQ(one["name"], "summed");
+  EXPECT_EQ(nautilusc({"check", spec, "--kernel", "neither"}).status, kBadInput);
+}
+
+// Every kernel of the corpus goes by its name, whichever file holds it.
+TEST(Cli, CorpusKernelsGoByTheirNames) {
+  const json list = nautilusc({"corpus", "list", "--json"}).json();
+  std::set<std::string> names;
+  for (const json& k : list["kernels"]) {
+    const std::string name = k["name"];
+    EXPECT_TRUE(names.insert(name).second) << name << " twice";
+    const Ran r = nautilusc({"check", name, "--json"});
+    ASSERT_EQ(r.status, kGood) << name << r.out << r.err;
+    EXPECT_EQ(r.json()["name"], name);
+    const json shown = nautilusc({"corpus", "show", name, "--json"}).json();
+    EXPECT_EQ(shown["path"], k["path"]) << name;
+  }
+  EXPECT_TRUE(names.count("attention_causal") && names.count("matmul_bias_relu"));
+  EXPECT_EQ(nautilusc({"run", "matmul_epilogue"}).status, kBadInput);
+  EXPECT_EQ(
+      nautilusc({"check", "matmul_epilogue", "--kernel", "matmul_bias", "--json"}).json()["name"],
+      "matmul_bias");
 }
 
 TEST(Cli, BrokenSpecHasACaret) {
