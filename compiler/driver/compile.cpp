@@ -154,6 +154,7 @@ int finish(const Expected<GpuCode>& code, const PassPrinter& printer, const Load
   out.update(code->choice.about);
   if (in) out["sizes"] = in->sizes;
   if (in) out["machine"] = machine;
+  if (in) out["numerics"] = code->choice.plan.numerics;
   print_json(out);
   return kGood;
 }

@@ -65,7 +65,7 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output,
     if (auto bad = sched::save_session(session, output)) return fail(in.json, *bad, kEnvironment);
   }
   if (!plan_output.empty() && !r.best.empty()) {
-    auto plan = sched::plan_of(found->program, r, r.best[0]);
+    auto plan = plan_of(*found, r.best[0]);
     if (!plan) return fail(in.json, plan.error(), kNo);
     std::FILE* out = std::fopen(plan_output.c_str(), "w");
     if (!out) return fail(in.json, "cannot write " + plan_output, kEnvironment);

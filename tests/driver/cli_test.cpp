@@ -326,5 +326,32 @@ TEST(Cli, PlanFileRunsAgain) {
   EXPECT_TRUE(r.json()["passed"].get<bool>());
 }
 
+// A plan says under which numerics its code is made; others are used where they are asked for.
+TEST(Cli, PlanKeepsItsNumerics) {
+  const std::string plan = write_temp("strict_plan.json", "");
+  ASSERT_EQ(
+      nautilusc({"explore", "softmax", "--machine", NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json",
+                 "--max-plans", "100", "--numerics", "strict", "--plan", plan})
+          .status,
+      kGood);
+  EXPECT_EQ(json::parse(slurp(plan))["numerics"], "strict");
+  const std::vector<std::string> run{"run", "softmax", "--size", "N=33", "M=65", "--json"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> args = run;
+    args.insert(args.end(), more.begin(), more.end());
+    const Ran r = nautilusc(args);
+    EXPECT_EQ(r.status, kGood) << r.out << r.err;
+    return r.json();
+  };
+  const json own = with({"--plan", plan});
+  EXPECT_EQ(own["numerics"], "strict");
+  EXPECT_EQ(own["notes"], json::array());
+  const json asked = with({"--plan", plan, "--numerics", "reassociate"});
+  EXPECT_EQ(asked["numerics"], "reassociate");
+  EXPECT_NE(asked["notes"].dump().find("the plan was made for numerics strict"), std::string::npos)
+      << asked["notes"];
+  EXPECT_NE(asked["rewrites"], own["rewrites"]);
+}
+
 }  // namespace
 }  // namespace nautilus::test
