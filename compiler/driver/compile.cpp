@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "autosched/file.h"
 #include "compiler/backend/torch/wrapper.h"
 #include "compiler/driver/gpu_code.h"
 
@@ -173,6 +174,7 @@ int compile_memory(const Input& in, const CompileFlags& f) {
 }
 
 int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
+  if (auto bad = sched::check_directory(f.output)) return fail(in.json, *bad, kBadInput);
   if (!f.target.empty())
     if (auto t = memory::parse_target(f.target); !t) return fail(in.json, t.error(), kBadInput);
   if (in.spec.ends_with(".mtile")) return compile_memory(in, f);

@@ -353,5 +353,32 @@ TEST(Cli, PlanKeepsItsNumerics) {
   EXPECT_NE(asked["rewrites"], own["rewrites"]);
 }
 
+// Where a result cannot be written, that is said before a search takes its time.
+TEST(Cli, BadOutputsAreToldFirst) {
+  const std::string file = write_temp("a_file", ""), folder = file.substr(0, file.rfind('/'));
+  const auto refused = [&](std::vector<std::string> args, const std::string& why) {
+    args.insert(args.end(), {"attention_causal", "--seconds", "10", "--json"});
+    const Ran r = nautilusc(args);
+    EXPECT_EQ(r.status, kBadInput) << args[0] << " " << why << r.out << r.err;
+    const json j = r.json();
+    ASSERT_TRUE(j.contains("error")) << r.out << r.err;
+    EXPECT_NE(j["error"]["why"].get<std::string>().find(why), std::string::npos) << j;
+    EXPECT_NE(j["error"]["suggest"], "") << j;
+  };
+  for (const char* option : {"-o", "--plan"}) {
+    refused({"explore", option, folder + "/absent/s.json"}, "does not exist");
+    refused({"explore", option, folder}, "it is a directory");
+    refused({"explore", option, file + "/s.json"}, "is no directory");
+    refused({"explore", option, "/proc/s.json"}, "no file can be made");
+  }
+  refused({"explore", "-o", folder + "/same", "--plan", folder + "/same"}, "two files");
+  refused({"compile", "-o", file}, "is no directory");
+  refused({"compile", "-o", file + "/deeper/still"}, "is no directory");
+  refused({"compile", "-o", "/proc/out"}, "no file can be made");
+  // Nothing is left behind by finding out.
+  EXPECT_FALSE(std::filesystem::exists(folder + "/same"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/absent"));
+}
+
 }  // namespace
 }  // namespace nautilus::test
