@@ -37,7 +37,7 @@ std::string lowercase(std::string s) {
 
 // Emission and compilation of c.memory. No compiler is no refusal unless code is needed.
 std::optional<Refusal> emit(GpuCode& c, const GpuFlags& flags, PassPrinter& printer) {
-  auto source = cuda::emit(c.memory);
+  auto source = cuda::emit(c.memory, {.contract = c.choice.plan.numerics != "strict"});
   if (!source) return source.error();
   c.source = *std::move(source);
   printer("cuda", "cuda", c.source.text);
