@@ -37,6 +37,7 @@ void print_result(const std::string& what, const runtime::RunResult& r) {
             << " elements; straightforward evaluation in the same types: max "
             << r.baseline_max_error << ", RMS " << r.baseline_rms_error << "\n";
   for (const std::string& w : r.worst) std::cout << "  " << w << "\n";
+  if (!r.suggest.empty()) std::cout << "  try: " << r.suggest << "\n";
 }
 
 int answer_of(const runtime::RunResult& r) {

@@ -380,5 +380,34 @@ TEST(Cli, BadOutputsAreToldFirst) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/absent"));
 }
 
+// A wrong result says which assumption does not hold, and what assumes less: an infinity that a
+// mask keeps out of the sum is multiplied by 0 unless numerics are strict.
+TEST(Cli, OverflowSuggestsStrictNumerics) {
+  const std::string spec = write_temp("triangle.spec.cpp", R"(
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+NAUTILUS_KERNEL(triangle) {
+  Size N, K;
+  Input A(f16, {N, N}), B(f16, {N, K});
+  Output Y(f32, {N, K});
+  Index i(N), j(N), k(K);
+  Y(i, k) = sum(j, where(j < i), A(i, j) * B(j, k));
+}
+)");
+  const auto run = [&](const char* numerics) {
+    return nautilusc({"run", spec, "--size", "N=33", "K=16", "--scale", "30000", "--numerics",
+                      numerics, "--machine", NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json",
+                      "--max-plans", "60", "--json"});
+  };
+  const Ran plain = run("reassociate");
+  EXPECT_EQ(plain.status, kNo) << plain.out << plain.err;
+  const std::string suggest = plain.json()["suggest"];
+  EXPECT_NE(suggest.find("assume finite operands"), std::string::npos) << suggest;
+  EXPECT_NE(suggest.find("--numerics strict"), std::string::npos) << suggest;
+  const Ran strict = run("strict");
+  EXPECT_EQ(strict.status, kGood) << strict.out << strict.err;
+  EXPECT_EQ(strict.json()["suggest"], "");
+}
+
 }  // namespace
 }  // namespace nautilus::test
