@@ -82,4 +82,52 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
   return std::nullopt;
 }
 
+namespace {
+
+Refusal unwritable(const std::string& path, const std::string& why, const std::string& suggest) {
+  return {"write to " + path, "", why, suggest};
+}
+
+// A file can be made in a directory that exists.
+std::optional<Refusal> check_creation(const std::filesystem::path& dir, const std::string& path) {
+  if (TempFile((dir / (".nautilus" + std::to_string(::getpid()))).string()).open())
+    return std::nullopt;
+  return unwritable(path, "no file can be made in " + dir.string() + ": " + std::strerror(errno),
+                    "another place");
+}
+
+}  // namespace
+
+std::optional<Refusal> check_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  if (path.empty()) return unwritable("\"\"", "the name is empty", "name a file");
+  const fs::file_status status = fs::status(path, ec);
+  if (fs::is_directory(status)) return unwritable(path, "it is a directory", "name a file in it");
+  if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0)
+    return unwritable(path, std::strerror(errno), "another file");
+  if (fs::exists(status) && !fs::is_regular_file(status)) return std::nullopt;  // written through
+  fs::path dir = fs::path(path).parent_path();
+  if (dir.empty()) dir = ".";
+  if (!fs::is_directory(dir, ec))
+    return unwritable(path,
+                      dir.string() + (fs::exists(dir, ec) ? " is no directory" : " does not exist"),
+                      "make the directory first, or name a file elsewhere");
+  return check_creation(dir, path);
+}
+
+std::optional<Refusal> check_directory(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  if (path.empty()) return unwritable("\"\"", "the name is empty", "name a directory");
+  fs::path there = fs::path(path).lexically_normal();
+  // What is not there yet is made later: the nearest that is must be a directory that takes files.
+  while (!there.empty() && !fs::exists(there, ec) && there != there.parent_path())
+    there = there.parent_path();
+  if (there.empty()) there = ".";
+  if (!fs::is_directory(there, ec))
+    return unwritable(path, there.string() + " is no directory", "name a directory");
+  return check_creation(there, path);
+}
+
 }  // namespace nautilus::sched

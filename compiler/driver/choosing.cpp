@@ -8,7 +8,8 @@ using nlohmann::json;
 
 namespace {
 
-Expected<Choice> from_file(const Loaded& in, const std::string& path) {
+// A plan's own numerics hold; others are used where they were asked for, and that is said.
+Expected<Choice> from_file(const Loaded& in, const std::string& path, const SearchFlags& asked) {
   std::ifstream file(path);
   if (!file)
     return Refusal{"read plan " + path, "", "cannot open it",
@@ -21,7 +22,13 @@ Expected<Choice> from_file(const Loaded& in, const std::string& path) {
     if (j.is_discarded()) r.why = "it is not JSON";
     return r;
   }
-  return Choice{*plan, {{"plan", path}}};
+  Choice out{*plan, {{"plan", path}}};
+  if (asked.numerics_given && asked.numerics != plan->numerics) {
+    out.note = "the plan was made for numerics " + plan->numerics + "; " + asked.numerics +
+               " are used, as asked";
+    out.plan.numerics = asked.numerics;
+  }
+  return out;
 }
 
 }  // namespace
@@ -37,7 +44,7 @@ std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& s
                                           const ChoiceFlags& f, size_t most, bool json_out,
                                           int& status) {
   if (!f.plan.empty()) {
-    auto choice = from_file(in, f.plan);
+    auto choice = from_file(in, f.plan, search);
     if (choice) return std::vector<Choice>{*choice};
     status = fail(json_out, choice.error(), kBadInput);
     return std::nullopt;
@@ -55,7 +62,7 @@ std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& s
   std::vector<Choice> out;
   for (const int node : r.best) {
     if (out.size() >= most) break;
-    auto plan = sched::plan_of(found->program, r, node);
+    auto plan = plan_of(*found, node);
     if (!plan) {
       status = fail(json_out, plan.error(), kBadInput);
       return std::nullopt;

@@ -11,10 +11,11 @@ struct ChoiceFlags {
 void add_choice_flags(CLI::App& app, ChoiceFlags& f);
 
 struct Choice {
-  sched::Plan plan;
+  sched::Plan plan;  // its numerics are the ones to use
   // What is told of it: "plan" in words, and of a search's also "predicted_seconds", "limiter",
   // "knobs", "note".
   nlohmann::json about = nlohmann::json::object();
+  std::string note = "";  // of what was done otherwise than the plan says; else ""
 };
 // At least one, best first, at most `most` of a search's. On failure prints why and sets `status`.
 std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& search,

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+
+#include "compiler/driver/specs.h"
 
 #ifdef NAUTILUS_HAVE_CLANG
 #include "compiler/spec/model.h"
@@ -18,7 +19,6 @@
 
 namespace nautilus::driver {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 void add_input(CLI::App& app, Input& in) {
@@ -55,25 +55,9 @@ int fail(bool as_json, const Refusal& r, int status) {
 }
 
 int fail(bool as_json, const std::string& message, int status) {
-  if (as_json) {
-    print_json({{"error", {{"why", message}}}});
-  } else {
-    std::cerr << message << (message.ends_with('\n') ? "" : "\n");
-  }
+  if (as_json) return fail(true, Refusal{"", "", message, ""}, status);
+  std::cerr << message << (message.ends_with('\n') ? "" : "\n");
   return status;
-}
-
-Expected<std::string> resolve_spec(const std::string& name) {
-  std::error_code ec;
-  if (fs::is_regular_file(name, ec)) return name;
-  const fs::path dir = fs::path(sched::corpus_dir()) / "kernels";
-  const fs::path candidate = dir / (name + ".spec.cpp");
-  if (name.find('/') == std::string::npos && fs::is_regular_file(candidate, ec))
-    return candidate.string();
-  Refusal r{"read " + name, "", "no such file, and no corpus kernel of that name",
-            "nautilusc corpus list shows the names"};
-  if (fs::is_directory(name, ec)) r.why = "it is a directory";
-  return r;
 }
 
 Expected<poly::Sizes> parse_sizes(const std::vector<std::string>& items) {
@@ -119,18 +103,21 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-Expected<poly::Program> read_program(const poly::ContextPtr& ctx, const std::string& path,
-                                     const Input& in) {
+// The programs of a spec: the one chosen, else all. At least one.
+Expected<std::vector<poly::Program>> read_programs(const poly::ContextPtr& ctx,
+                                                   const SpecSource& source) {
 #ifdef NAUTILUS_HAVE_CLANG
-  return spec::load_program(ctx, path, in.kernel);
+  if (source.kernel.empty()) return spec::load_programs(ctx, source.path);
+  auto one = spec::load_program(ctx, source.path, source.kernel);
 #else
-  (void)in;
-  if (!path.ends_with(".naut"))
-    return Refusal{"read " + path, "",
+  if (!source.path.ends_with(".naut"))
+    return Refusal{"read " + source.path, "",
                    "this build has no Clang and reads programs in their text form only",
                    "print the .naut form on another machine: nautilusc check SPEC --naut"};
-  return poly::parse_naut(ctx, read_file(path), path);
+  auto one = poly::parse_naut(ctx, read_file(source.path), source.path);
 #endif
+  if (!one) return one.error();
+  return std::vector<poly::Program>{*std::move(one)};
 }
 
 Expected<poly::Sizes> model_sizes(const Input& in, const poly::Program& p,
@@ -144,34 +131,20 @@ Expected<poly::Sizes> model_sizes(const Input& in, const poly::Program& p,
 #endif
 }
 
-}  // namespace
-
-std::optional<Loaded> load(const Input& in, bool bind, int& status) {
-  auto refuse = [&](const Refusal& r, int code) {
-    status = fail(in.json, r, code);
-    return std::nullopt;
-  };
-  auto path = resolve_spec(in.spec);
-  if (!path) return refuse(path.error(), kBadInput);
-  auto program = read_program(poly::make_context(), *path, in);
-  if (!program) {
-    // Clang's diagnostics are complete in themselves: printed as they are.
-    if (program.error().asked.empty()) {
-      status = fail(in.json, program.error().why, kBadInput);
-      return std::nullopt;
-    }
-    return refuse(program.error(), kBadInput);
-  }
-  auto valid = poly::with_quota(program->context->get(), poly::kDefaultQuota,
-                                [&] { return poly::validate(*program); });
-  if (!valid) return refuse(valid.error(), kBudget);
-  if (*valid) return refuse(**valid, kBadInput);
-  auto given = parse_sizes(in.sizes);
-  if (!given) return refuse(given.error(), kBadInput);
-  Loaded out{*std::move(program), *given, *path, read_file(*path), {}};
+// A program with its sizes: those given, then the model's, then (with `bind`) the typical ones.
+// Status of a refusal in `code`.
+Expected<Loaded> with_sizes(const Input& in, poly::Program program, const poly::Sizes& given,
+                            const SpecSource& source, bool bind, int& code) {
+  auto valid = poly::with_quota(program.context->get(), poly::kDefaultQuota,
+                                [&] { return poly::validate(program); });
+  code = kBudget;
+  if (!valid) return valid.error();
+  code = kBadInput;
+  if (*valid) return **valid;
+  Loaded out{std::move(program), given, source.path, read_file(source.path), {}};
   if (!in.model.empty()) {
     auto from_model = model_sizes(in, out.program, out.notes);
-    if (!from_model) return refuse(from_model.error(), kBadInput);
+    if (!from_model) return from_model.error();
     for (const auto& [name, value] : *from_model) out.sizes.emplace(name, value);
   }
   if (bind) {
@@ -187,22 +160,79 @@ std::optional<Loaded> load(const Input& in, bool bind, int& status) {
       taken += " " + name + "=" + std::to_string(typical->second);
     }
     if (!absent.empty())
-      return refuse({"bind sizes of " + out.program.name, "", "no value for" + absent,
-                     "give --size NAME=VALUE"},
-                    kBadInput);
+      return Refusal{"bind sizes of " + out.program.name, "", "no value for" + absent,
+                     "give --size NAME=VALUE"};
     if (!taken.empty()) out.notes.push_back("typical sizes taken from the spec:" + taken);
   }
   auto bound = poly::bind_sizes(out.program, out.sizes);
-  if (!bound) return refuse(bound.error(), kBadInput);
+  if (!bound) return bound.error();
   try {
     poly::QuotaGuard guard(bound->context->get(), poly::kDefaultQuota);
     out.program = poly::restrict_to_demanded(*bound);
   } catch (const isl::exception& e) {
-    return refuse({"find the instances that the outputs need", out.program.name, e.what(),
-                   "simplify the domains"},
-                  kBudget);
+    code = kBudget;
+    return Refusal{"find the instances that the outputs need", out.program.name, e.what(),
+                   "simplify the domains"};
   }
   return out;
+}
+
+Refusal several_kernels(const SpecSource& source, const std::vector<poly::Program>& all) {
+  std::string names;
+  for (const poly::Program& p : all) names += (names.empty() ? "" : ", ") + p.name;
+  return {"read " + source.path, "",
+          "it holds " + std::to_string(all.size()) + " kernels: " + names,
+          "choose one: --kernel " + all.front().name};
+}
+
+// The sizes given that a program takes: all but those that only other programs of the file have.
+poly::Sizes sizes_of(const poly::Program& p, const std::vector<poly::Program>& all,
+                     const poly::Sizes& given) {
+  const auto has = [](const poly::Program& q, const std::string& name) {
+    return std::find(q.params.begin(), q.params.end(), name) != q.params.end();
+  };
+  poly::Sizes out;
+  for (const auto& [name, value] : given)
+    if (has(p, name) ||
+        std::none_of(all.begin(), all.end(), [&](const poly::Program& q) { return has(q, name); }))
+      out[name] = value;
+  return out;
+}
+
+// Every kernel that `in` names. `single`: several are refused, by their names.
+std::optional<std::vector<Loaded>> load_some(const Input& in, bool bind, bool single, int& status) {
+  auto refuse = [&](const Refusal& r, int code) {
+    // Clang's diagnostics are complete in themselves: printed as they are.
+    status = r.asked.empty() ? fail(in.json, r.why, code) : fail(in.json, r, code);
+    return std::nullopt;
+  };
+  auto source = resolve_spec(in.spec, in.kernel);
+  if (!source) return refuse(source.error(), kBadInput);
+  auto programs = read_programs(poly::make_context(), *source);
+  if (!programs) return refuse(programs.error(), kBadInput);
+  if (single && programs->size() > 1) return refuse(several_kernels(*source, *programs), kBadInput);
+  auto given = parse_sizes(in.sizes);
+  if (!given) return refuse(given.error(), kBadInput);
+  std::vector<Loaded> out;
+  for (const poly::Program& p : *programs) {
+    int code = kBadInput;
+    auto loaded = with_sizes(in, p, sizes_of(p, *programs, *given), *source, bind, code);
+    if (!loaded) return refuse(loaded.error(), code);
+    out.push_back(*std::move(loaded));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<Loaded>> load_all(const Input& in, bool bind, int& status) {
+  return load_some(in, bind, false, status);
+}
+
+std::optional<Loaded> load(const Input& in, bool bind, int& status) {
+  auto loaded = load_some(in, bind, true, status);
+  if (!loaded) return std::nullopt;
+  return std::move(loaded->front());
 }
 
 Progress::Progress(bool enabled)

@@ -45,9 +45,9 @@ struct Loaded {
 // (noted). On failure prints why (JSON on stdout, text on stderr) and returns the exit status in
 // `status`.
 std::optional<Loaded> load(const Input& in, bool bind, int& status);
+// Every kernel of the file, or the one chosen. A size may be one that only some of them have.
+std::optional<std::vector<Loaded>> load_all(const Input& in, bool bind, int& status);
 
-// A path as given, or corpus/kernels/NAME.spec.cpp.
-Expected<std::string> resolve_spec(const std::string& name);
 Expected<poly::Sizes> parse_sizes(const std::vector<std::string>& items);
 
 int fail(bool json, const Refusal& r, int status);

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "autosched/file.h"
 #include "compiler/backend/torch/wrapper.h"
 #include "compiler/driver/gpu_code.h"
 
@@ -154,6 +155,7 @@ int finish(const Expected<GpuCode>& code, const PassPrinter& printer, const Load
   out.update(code->choice.about);
   if (in) out["sizes"] = in->sizes;
   if (in) out["machine"] = machine;
+  if (in) out["numerics"] = code->choice.plan.numerics;
   print_json(out);
   return kGood;
 }
@@ -172,6 +174,7 @@ int compile_memory(const Input& in, const CompileFlags& f) {
 }
 
 int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
+  if (auto bad = sched::check_directory(f.output)) return fail(in.json, *bad, kBadInput);
   if (!f.target.empty())
     if (auto t = memory::parse_target(f.target); !t) return fail(in.json, t.error(), kBadInput);
   if (in.spec.ends_with(".mtile")) return compile_memory(in, f);

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "compiler/driver/common.h"
+#include "compiler/driver/specs.h"
 
 #ifdef NAUTILUS_HAVE_CLANG
 #include "compiler/spec/model.h"
@@ -38,20 +39,10 @@ std::string text_of(const fs::path& p) {
   return s.str();
 }
 
-// The first comment line of a spec says what it is.
-std::string first_comment(const std::string& text) {
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("// ")) return line.substr(3);
-  return "";
-}
-
 int list(bool as_json) {
   json out = {{"kernels", json::array()}, {"models", json::array()}, {"machines", json::array()}};
-  for (const fs::path& p : files("kernels", ".spec.cpp"))
-    out["kernels"].push_back({{"name", stem(p, ".spec.cpp")},
-                              {"path", p.string()},
-                              {"about", first_comment(text_of(p))}});
+  for (const CorpusKernel& k : corpus_kernels())
+    out["kernels"].push_back({{"name", k.name}, {"path", k.path}, {"about", k.about}});
   for (const fs::path& p : files("models", ".json"))
     out["models"].push_back({{"name", stem(p, ".json")}, {"path", p.string()}});
   for (const std::string& id : sched::list_machines())
@@ -69,21 +60,27 @@ int list(bool as_json) {
   return kGood;
 }
 
+// A kernel's whole file is shown, also where it holds others.
 int show(const std::string& name, bool as_json) {
-  for (const auto& [folder, suffix] :
-       {std::pair{"kernels", ".spec.cpp"}, {"models", ".json"}, {"machines", ".json"}}) {
-    const fs::path p = fs::path(sched::corpus_dir()) / folder / (name + suffix);
+  std::string kind = "kernels", path;
+  if (const auto source = corpus_source(name, "")) path = source->path;
+  for (const char* folder : {"models", "machines"}) {
+    const fs::path p = fs::path(sched::corpus_dir()) / folder / (name + ".json");
     std::error_code ec;
-    if (!fs::is_regular_file(p, ec)) continue;
-    if (as_json)
-      print_json({{"name", name}, {"kind", folder}, {"path", p.string()}, {"text", text_of(p)}});
-    else
-      std::cout << text_of(p);
-    return kGood;
+    if (!path.empty() || !fs::is_regular_file(p, ec)) continue;
+    kind = folder;
+    path = p.string();
   }
-  return fail(as_json,
-              {"show " + name, "", "nothing in the corpus has that name", "nautilusc corpus list"},
-              kBadInput);
+  if (path.empty())
+    return fail(
+        as_json,
+        {"show " + name, "", "nothing in the corpus has that name", "nautilusc corpus list"},
+        kBadInput);
+  if (as_json)
+    print_json({{"name", name}, {"kind", kind}, {"path", path}, {"text", text_of(path)}});
+  else
+    std::cout << text_of(path);
+  return kGood;
 }
 
 #ifdef NAUTILUS_HAVE_CLANG

@@ -70,7 +70,7 @@ int explain(const Input& in, const SearchFlags& f, const ExplainFlags& flags) {
                     std::string(sched::stop_reason_name(r.stop_reason)) +
                     "); give the search more with --seconds",
                 kBudget);
-  auto plan = sched::plan_of(found->program, r, r.best[0]);
+  auto plan = plan_of(*found, r.best[0]);
   if (!plan) return fail(in.json, plan.error(), kNo);
   auto story = tell(found->program, plan->script, decisions_of(r, r.best[0]), loaded->sizes);
   if (!story) return fail(in.json, story.error(), kNo);

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "autosched/file.h"
 #include "compiler/driver/searching.h"
 
 namespace nautilus::driver {
@@ -47,6 +48,15 @@ json best_json(const Searched& s, int id) {
 
 int explore(const Input& in, const SearchFlags& f, const std::string& output,
             const std::string& plan_output) {
+  // Before the search, whose result would be lost.
+  for (const std::string& path : {output, plan_output})
+    if (!path.empty())
+      if (auto bad = sched::check_file(path)) return fail(in.json, *bad, kBadInput);
+  if (!output.empty() && output == plan_output)
+    return fail(in.json,
+                {"write to " + output, "", "the session and the plan are two files",
+                 "another name for one of them"},
+                kBadInput);
   int status = kGood;
   auto loaded = load(in, true, status);
   if (!loaded) return status;
@@ -65,14 +75,11 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output,
     if (auto bad = sched::save_session(session, output)) return fail(in.json, *bad, kEnvironment);
   }
   if (!plan_output.empty() && !r.best.empty()) {
-    auto plan = sched::plan_of(found->program, r, r.best[0]);
+    auto plan = plan_of(*found, r.best[0]);
     if (!plan) return fail(in.json, plan.error(), kNo);
-    std::FILE* out = std::fopen(plan_output.c_str(), "w");
-    if (!out) return fail(in.json, "cannot write " + plan_output, kEnvironment);
-    const std::string text = sched::plan_to_json(*plan).dump(2) + "\n";
-    const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-    if (std::fclose(out) != 0 || !written)
-      return fail(in.json, "cannot write " + plan_output, kEnvironment);
+    if (auto bad =
+            sched::write_file_atomically(plan_output, sched::plan_to_json(*plan).dump(2) + "\n"))
+      return fail(in.json, *bad, kEnvironment);
   }
   if (in.json) {
     json out = {{"name", loaded->program.name},

@@ -37,7 +37,7 @@ std::string lowercase(std::string s) {
 
 // Emission and compilation of c.memory. No compiler is no refusal unless code is needed.
 std::optional<Refusal> emit(GpuCode& c, const GpuFlags& flags, PassPrinter& printer) {
-  auto source = cuda::emit(c.memory);
+  auto source = cuda::emit(c.memory, {.contract = c.choice.plan.numerics != "strict"});
   if (!source) return source.error();
   c.source = *std::move(source);
   printer("cuda", "cuda", c.source.text);
@@ -69,18 +69,19 @@ void evaluate(GpuCode& c, const sched::Machine& machine, const tile::RewriteOpti
 }
 
 // One choice through all stages.
-Expected<GpuCode> lower_choice(const Choice& choice, const SearchFlags& search,
-                               const std::string& target, const sched::Machine& machine,
-                               const GpuFlags& flags, PassPrinter& printer) {
+Expected<GpuCode> lower_choice(const Choice& choice, const std::string& target,
+                               const sched::Machine& machine, const GpuFlags& flags,
+                               PassPrinter& printer) {
   GpuCode c;
   c.choice = choice;
   tile::RewriteOptions options;
-  options.numerics = *tile::numerics_from_name(search.numerics);
+  options.numerics = *tile::numerics_from_name(choice.plan.numerics);
   options.costs = op_costs(machine);
   auto module = lower::lower(choice.plan.schedule, {true, options.numerics});
   if (!module) return module.error();
   printer("lower", "tile", tile::print(*module));
   c.notes = module->notes;
+  if (!choice.note.empty()) c.notes.push_back(choice.note);
   c.tile = tile::rewrite(*module, options, &c.report);
   printer("rewrite", "tile", tile::print(c.tile));
   if (auto bad = tile::verify(c.tile)) return *bad;
@@ -162,7 +163,7 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
   std::optional<Refusal> last;
   std::vector<std::string> passed_over;
   for (const Choice& choice : choices) {
-    auto code = lower_choice(choice, search, target, *machine, flags, printer);
+    auto code = lower_choice(choice, target, *machine, flags, printer);
     if (code) {
       code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());
       return code;

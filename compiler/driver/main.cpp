@@ -8,6 +8,28 @@
 #include "compiler/runtime/runtime.h"
 #endif
 
+namespace {
+
+// Whether --json is among the arguments, also where parsing did not get that far.
+bool asks_for_json(int argc, char** argv) {
+  bool found = false;
+  for (int n = 1; n < argc; ++n) found |= std::strcmp(argv[n], "--json") == 0;
+  return found;
+}
+
+// What was wrong with the options, as a refusal: the verb asked for (of a nested verb both names),
+// and where its options are told.
+nautilus::Refusal option_error(const CLI::App& app, const CLI::ParseError& e) {
+  std::string verb = app.get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().back();
+    verb += " " + at->get_name();
+  }
+  return {verb, "command line", e.what(), verb + " --help"};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace nautilus::driver;
 #ifdef NAUTILUS_HAVE_CLANG
@@ -35,7 +57,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kGood : kBadInput;
+    const bool wrong = e.get_exit_code() != 0;  // help and version end the parsing as well
+    if (wrong && asks_for_json(argc, argv)) return fail(true, option_error(app, e), kBadInput);
+    app.exit(e);
+    return wrong ? kBadInput : kGood;
   } catch (const std::exception& e) {
     std::cerr << "nautilusc: internal error: " << e.what()
               << "\n  this is a bug in nautilusc; please report the command\n";

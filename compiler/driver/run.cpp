@@ -12,11 +12,10 @@ using nlohmann::json;
 namespace {
 
 Expected<runtime::RunResult> lower_and_run(const Loaded& in, const poly::Schedule& s,
-                                           const SearchFlags& f, const RunFlags& flags,
-                                           tile::RewriteReport* report, std::string* text,
-                                           std::vector<std::string>* notes) {
+                                           const RunFlags& flags, tile::RewriteReport* report,
+                                           std::string* text, std::vector<std::string>* notes) {
   tile::RewriteOptions options;
-  options.numerics = *tile::numerics_from_name(f.numerics);
+  options.numerics = flags.run.numerics;
   auto module = lower::lower(s, {true, options.numerics});
   if (!module) return module.error();
   if (notes) *notes = module->notes;
@@ -38,6 +37,7 @@ void print_result(const std::string& what, const runtime::RunResult& r) {
             << " elements; straightforward evaluation in the same types: max "
             << r.baseline_max_error << ", RMS " << r.baseline_rms_error << "\n";
   for (const std::string& w : r.worst) std::cout << "  " << w << "\n";
+  if (!r.suggest.empty()) std::cout << "  try: " << r.suggest << "\n";
 }
 
 int answer_of(const runtime::RunResult& r) {
@@ -48,7 +48,6 @@ int answer_of(const runtime::RunResult& r) {
 namespace {
 
 int run(const Input& in, SearchFlags f, RunFlags flags) {
-  flags.run.numerics = *tile::numerics_from_name(f.numerics);
   if (flags.on == "gpu") return run_on_gpu(in, f, flags);
   if (f.machine.empty()) f.machine = "cpu";
 #ifndef NAUTILUS_HAVE_CLANG
@@ -71,7 +70,9 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   auto choices = choose(*loaded, f, flags.choice, 1, in.json, status);
   if (!choices) return status;
   const json& about = choices->at(0).about;
-  const poly::Schedule& schedule = choices->at(0).plan.schedule;
+  const sched::Plan& plan = choices->at(0).plan;
+  const poly::Schedule& schedule = plan.schedule;
+  flags.run.numerics = *tile::numerics_from_name(plan.numerics);
   const poly::Verification v = poly::verify(schedule);
   if (!v.ok)
     return fail(in.json,
@@ -80,15 +81,16 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
   tile::RewriteReport report;
   std::string text;
   std::vector<std::string> notes;
-  auto result = lower_and_run(*loaded, schedule, f, flags, &report, &text, &notes);
+  auto result = lower_and_run(*loaded, schedule, flags, &report, &text, &notes);
   if (!result) return fail(in.json, result.error(), kNo);
+  if (!choices->at(0).note.empty()) notes.push_back(choices->at(0).note);
   if (!flags.print.empty() && !in.json)
     std::cout << (flags.print == "tile" ? text : poly::to_text(schedule));
   json out = runtime::to_json(*result);
   std::optional<runtime::RunResult> original;
   if (flags.against_original) {
     auto o = lower_and_run(
-        *loaded, poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program)), f,
+        *loaded, poly::initial_schedule(std::make_shared<const poly::Program>(loaded->program)),
         flags, nullptr, nullptr, nullptr);
     if (!o) return fail(in.json, o.error(), kNo);
     original = *o;
@@ -102,6 +104,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
     out["name"] = loaded->program.name;
     out["sizes"] = loaded->sizes;
     out["on"] = flags.on;
+    out["numerics"] = plan.numerics;
     out["verified"] = v.ok;
     out["rewrites"] = report.applied;
     out["rewriting"] = {{"stop_reason", report.stop_reason},

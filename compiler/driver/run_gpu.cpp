@@ -31,7 +31,9 @@ std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>&
                   {"verify the schedule", in.program.name, v.verdict.why, v.verdict.suggest}, kNo);
     return std::nullopt;
   }
-  auto result = gpu::run_gpu(in.program, in.sizes, code->source, *code->code, flags.run, flags.gpu);
+  runtime::RunOptions options = flags.run;
+  options.numerics = *tile::numerics_from_name(code->choice.plan.numerics);
+  auto result = gpu::run_gpu(in.program, in.sizes, code->source, *code->code, options, flags.gpu);
   if (!result) {
     status = fail(json_out, result.error(), kNo);
     return std::nullopt;
@@ -125,6 +127,7 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
   if (flags.against_original) {
     PassPrinter quiet("", in.json);
     SearchFlags same = f;
+    same.numerics = choice.plan.numerics;
     auto first = choose(*loaded, same, {"original", ""}, 1, in.json, status);
     if (!first) return status;
     original = generate_and_run(*loaded, *first, same, flags, quiet, in.json, status);
@@ -140,6 +143,7 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
     out["sizes"] = loaded->sizes;
     out["machine"] = f.machine;
     out["on"] = "gpu";
+    out["numerics"] = choice.plan.numerics;
     out["verified"] = true;
     if (original) {
       out["original"] = result_json(*original);

@@ -15,6 +15,7 @@ void add_search_flags(CLI::App& app, SearchFlags& f) {
       ->capture_default_str();
   app.add_option("--numerics", f.numerics, "which rewrites may be used")
       ->check(CLI::IsMember({"strict", "reassociate", "fast"}))
+      ->each([given = &f.numerics_given](const std::string&) { *given = true; })
       ->capture_default_str();
   app.add_option("--seconds", f.seconds, "time budget (0: none)")
       ->check(amount(0, 1e9))
@@ -94,6 +95,12 @@ std::optional<Searched> run_search(const Loaded& in, const SearchFlags& f, bool 
   }
   out.result = *std::move(result);
   return out;
+}
+
+Expected<sched::Plan> plan_of(const Searched& s, int node) {
+  auto plan = sched::plan_of(s.program, s.result, node);
+  if (plan) plan->numerics = s.options.numerics;
+  return plan;
 }
 
 std::vector<std::string> decisions_of(const sched::SearchResult& r, int node) {

@@ -11,6 +11,7 @@ struct SearchFlags {
   double seconds = 10;
   int max_plans = 20'000, max_nodes = 100'000, top = 10, beam = 64;
   uint64_t seed = 1;
+  bool numerics_given = false;  // by the user; else `numerics` is the default
 };
 void add_search_flags(CLI::App& app, SearchFlags& f);
 
@@ -21,6 +22,9 @@ struct Searched {
 };
 // Searches with progress on stderr and Ctrl-C as a budget. On failure prints why and sets `status`.
 std::optional<Searched> run_search(const Loaded& in, const SearchFlags& f, bool json, int& status);
+
+// The plan of a node, with the numerics that the search was for.
+Expected<sched::Plan> plan_of(const Searched& s, int node);
 
 // Names of the decisions along the path to `node`, one a script step.
 std::vector<std::string> decisions_of(const sched::SearchResult& r, int node);

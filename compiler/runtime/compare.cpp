@@ -48,6 +48,18 @@ struct Bad {
   std::string text;
 };
 
+// What to try after a wrong result, by what the wrong elements have in common. `infinite`: some of
+// them, or of the reference, are no finite numbers.
+std::string advice(tile::Numerics numerics, bool infinite) {
+  if (numerics == tile::Numerics::Strict) return "";
+  const std::string name = numerics == tile::Numerics::Fast ? "fast" : "reassociate";
+  return infinite ? "numerics " + name +
+                        " assume finite operands, and intermediate values in range; here some are "
+                        "not: --numerics strict assumes neither"
+                  : "--numerics strict shows whether the rewrites of numerics " + name +
+                        " lose this accuracy";
+}
+
 }  // namespace
 
 double default_tolerance(const poly::Program& p, const std::string& output,
@@ -74,6 +86,7 @@ void compare(const poly::Program& p, const Reference& reference, const poly::Buf
              const poly::Buffers& got, const RunOptions& options, RunResult& r) {
   double squares = 0, baseline_squares = 0;
   int64_t wrong = 0;
+  bool infinite = false;
   std::vector<Bad> worst;
   for (const auto& [name, want] : reference.outputs) {
     const auto& known = reference.known.at(name);
@@ -97,6 +110,7 @@ void compare(const poly::Program& p, const Reference& reference, const poly::Buf
     for (size_t k = 0; k < want.size(); ++k) {
       if (!known[k]) continue;
       ++r.compared;
+      infinite |= !std::isfinite(want[k]);
       const double d = difference(have[k], want[k]);
       const double plain_d = plain == baseline.end() ? 0 : difference(plain->second[k], want[k]);
       if (std::isfinite(plain_d)) {
@@ -111,6 +125,7 @@ void compare(const poly::Program& p, const Reference& reference, const poly::Buf
       const double allowed =
           std::max(t * (std::isfinite(want[k]) ? std::abs(want[k]) + rms : 0), 4 * largest_plain);
       if (d <= allowed || as_plain) continue;
+      infinite |= !std::isfinite(have[k]);
       ++wrong;
       const double ratio = allowed > 0 ? d / allowed : std::numeric_limits<double>::infinity();
       if (worst.size() >= 5 && ratio <= worst.back().ratio) continue;
@@ -132,6 +147,7 @@ void compare(const poly::Program& p, const Reference& reference, const poly::Buf
   if (wrong > 0)
     r.failure = "wrong result: " + std::to_string(wrong) + " of " + std::to_string(r.compared) +
                 " elements differ by more than allowed, first " + r.worst[0];
+  r.suggest = wrong > 0 ? advice(options.numerics, infinite) : "";
 }
 
 }  // namespace nautilus::runtime

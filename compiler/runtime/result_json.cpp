@@ -21,7 +21,8 @@ nlohmann::json to_json(const RunResult& r) {
           {"reference_seconds", r.reference_seconds},
           {"compared", r.compared},
           {"failure", r.failure},
-          {"worst", r.worst}};
+          {"worst", r.worst},
+          {"suggest", r.suggest}};
 }
 
 }  // namespace nautilus::runtime

@@ -48,6 +48,7 @@ struct RunResult {
   std::string failure;  // "" | "timeout after 60 s" | "killed by SIGSEGV" | "memory limit" | "wrong
                         // result: ..."
   std::vector<std::string> worst;  // up to 5 worst elements in words
+  std::string suggest;  // of a wrong result: which assumption of the numerics may not hold; else ""
 };
 // Compiles and runs in a child process (re-executing this program with a hidden verb `__worker`); a
 // crash, a hang or memory exhaustion is a result, never the end of the caller.

@@ -7,7 +7,7 @@ namespace nautilus::spec {
 
 namespace {
 
-constexpr int64_t kMaxConstant = int64_t{1} << 40;
+constexpr int64_t kMaxConstant = int64_t{1} << 40;  // said so where it is exceeded
 
 const char* compare_text(Apply op) {
   switch (op) {
@@ -77,7 +77,11 @@ std::optional<std::string> Lowering::affine(const Builder* b, const TermPtr& t) 
       failed_ = true;
       return {};
     case TermKind::Number:
-      if (t->integer && !t->boolean) return error(t->loc, "this number is too large for an index");
+      if (t->integer && !t->boolean)
+        return error(t->loc, "this number is too large for an index",
+                     {{t->loc,
+                       "numbers of indices and sizes lie below 2^40; a larger one can be a value, "
+                       "with a decimal point"}});
       return error(t->loc, "an index must be an integer, not " + to_text(t));
     case TermKind::Size:
       return t->name;

@@ -159,9 +159,14 @@ std::optional<TermPtr> Walk::constant(const Expr* e) {
     t.integer = true;
     t.boolean = e->getType()->isBooleanType();
     const llvm::APSInt& v = r.Val.getInt();
-    if (v.getSignificantBits() > 62) return bad(t.loc, "this number is too large");
+    const auto too_large = [&] {
+      return bad(
+          t.loc, "this number is too large",
+          {{t.loc, "as a value write it with a decimal point (1e18); integers lie below 9e15"}});
+    };
+    if (v.getSignificantBits() > 62) return too_large();
     t.value = static_cast<double>(v.getExtValue());
-    if (std::fabs(t.value) > 9e15) return bad(t.loc, "this number is too large");
+    if (std::fabs(t.value) > 9e15) return too_large();
     if (const auto* b = dyn_cast<BinaryOperator>(e->IgnoreParenImpCasts()))
       if (b->getOpcode() == BO_Div) {
         Expr::EvalResult left, right;

@@ -263,7 +263,8 @@ std::optional<Scalar> Lowering::apply(Builder& b, const TermPtr& t) {
       return made(Op::Select, {*c, p->a, p->b}, p->cls);
     }
     case Apply::Mod:
-      return error(t->loc, "% is for indices and sizes, by a positive constant");
+      return error(t->loc, "% is for indices and sizes, by a positive constant",
+                   {{t->loc, "the remainder of values is x - y * floor(x / y)"}});
     default:
       break;
   }
@@ -312,7 +313,10 @@ std::optional<Scalar> Lowering::apply(Builder& b, const TermPtr& t) {
     default:
       break;
   }
-  return error(t->loc, "this operation is not possible here");
+  return error(t->loc, "this operation is not possible here",
+               {{t->loc,
+                 "write it with + - * /, comparisons, select and the functions of "
+                 "nautilus/spec.h"}});
 }
 
 std::optional<Scalar> Lowering::cast(Builder& b, const TermPtr& t) {

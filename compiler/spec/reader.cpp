@@ -113,35 +113,63 @@ SpecResult read_spec(poly::ContextPtr ctx, const std::string& path,
   return read(std::move(ctx), path, &*text, include_dir);
 }
 
-Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path,
-                                     const std::string& kernel) {
-  Refusal r{"load " + path, path, "", ""};
+namespace {
+
+Refusal cannot_load(const std::string& path, const std::string& why, const std::string& suggest) {
+  return {"load " + path, path, why, suggest};
+}
+
+// The programs without error of a file, by its extension, and what is wrong with the rest of it.
+struct Loading {
+  std::vector<poly::Program> programs;
+  std::optional<Refusal> wrong;
+};
+Loading load(poly::ContextPtr ctx, const std::string& path) {
   if (ends_with(path, ".naut")) {
     auto text = slurp(path);
-    if (!text) return text.error();
+    if (!text) return {{}, text.error()};
     auto p = poly::parse_naut(ctx, *text, path);
-    if (p && !kernel.empty() && p->name != kernel) {
-      r.why = "it has no kernel '" + kernel + "'";
-      r.suggest = p->name;
-      return r;
-    }
-    return p;
+    if (!p) return {{}, p.error()};
+    return {{*std::move(p)}, std::nullopt};
   }
-  if (!ends_with(path, ".cpp") && !ends_with(path, ".cc") && !ends_with(path, ".h")) {
-    r.why = "its name ends neither in .naut nor in .spec.cpp";
-    r.suggest = "rename it, so that its language is known";
-    return r;
-  }
+  if (!ends_with(path, ".cpp") && !ends_with(path, ".cc") && !ends_with(path, ".h"))
+    return {{},
+            cannot_load(path, "its name ends neither in .naut nor in .spec.cpp",
+                        "rename it, so that its language is known")};
   SpecResult s = read_spec(ctx, path);
-  for (poly::Program& p : s.kernels)
-    if (kernel.empty() ? s.ok : p.name == kernel) return std::move(p);
-  if (!s.ok) {
-    r.why = "it has errors\n" + s.diagnostics;
-    return r;
-  }
-  r.why = "it has no kernel '" + kernel + "'";
-  for (const poly::Program& p : s.kernels) r.suggest += (r.suggest.empty() ? "" : ", ") + p.name;
-  return r;
+  Loading out{std::move(s.kernels), std::nullopt};
+  if (!s.ok) out.wrong = cannot_load(path, "it has errors\n" + s.diagnostics, "");
+  return out;
+}
+
+std::string names_of(const std::vector<poly::Program>& programs) {
+  std::string names;
+  for (const poly::Program& p : programs) names += (names.empty() ? "" : ", ") + p.name;
+  return names;
+}
+
+}  // namespace
+
+Expected<std::vector<poly::Program>> load_programs(poly::ContextPtr ctx, const std::string& path) {
+  Loading l = load(std::move(ctx), path);
+  if (l.wrong) return *l.wrong;
+  return std::move(l.programs);
+}
+
+Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path,
+                                     const std::string& kernel) {
+  Loading l = load(std::move(ctx), path);
+  if (!kernel.empty())
+    for (poly::Program& p : l.programs)
+      if (p.name == kernel) return std::move(p);
+  if (l.wrong) return *l.wrong;
+  if (!kernel.empty())
+    return cannot_load(path, "it has no kernel '" + kernel + "'", names_of(l.programs));
+  if (l.programs.size() > 1)
+    return cannot_load(
+        path, "it holds " + std::to_string(l.programs.size()) + " kernels: " + names_of(l.programs),
+        "name one of them");
+  return std::move(l.programs.front());
 }
 
 }  // namespace nautilus::spec

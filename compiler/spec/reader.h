@@ -18,8 +18,10 @@ SpecResult read_spec(poly::ContextPtr ctx, const std::string& path,
                      const std::string& include_dir = "");
 SpecResult read_spec_text(poly::ContextPtr ctx, const std::string& text, const std::string& name,
                           const std::string& include_dir = "");
-// *.naut or *.spec.cpp by extension; `kernel` selects by name when a file has several ("" : the
-// only/first one).
+// *.naut or *.spec.cpp by extension. All programs of the file (at least one), all without error.
+Expected<std::vector<poly::Program>> load_programs(poly::ContextPtr ctx, const std::string& path);
+// One of them. `kernel` chooses by name, and then errors of the others do not matter; "": the only
+// one, and several are refused by their names.
 Expected<poly::Program> load_program(poly::ContextPtr ctx, const std::string& path,
                                      const std::string& kernel = "");
 

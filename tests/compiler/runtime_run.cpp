@@ -178,5 +178,38 @@ TEST(Compare, SpecialValuesAndSampling) {
   EXPECT_TRUE(with({1.01, inf, nan, -inf, 2, 0}, 0.1).passed);
 }
 
+// What default numerics take for granted is named where values show that it does not hold.
+TEST(Compare, WrongResultsNameTheAssumption) {
+  const auto p =
+      instantiate_for_run(parsed(poly::samples::kMatmul), {{"N", 2}, {"M", 1}, {"K", 3}});
+  ASSERT_TRUE(p);
+  auto advice = [&](const std::vector<double>& want, const std::vector<double>& got,
+                    tile::Numerics numerics) {
+    Reference ref;
+    ref.outputs["C"] = want;
+    ref.known["C"].assign(want.size(), 1);
+    RunResult r;
+    RunOptions o;
+    o.numerics = numerics;
+    compare(*p, ref, {}, {{"C", got}}, o, r);
+    EXPECT_EQ(to_json(r)["suggest"], r.suggest);
+    return r.suggest;
+  };
+  const std::vector<double> ones(6, 1.0);
+  std::vector<double> odd = ones, off = ones;
+  odd[3] = NAN;
+  off[3] = 2;
+  const std::string assumed = "numerics reassociate assume finite operands";
+  EXPECT_TRUE(advice(ones, odd, tile::Numerics::Reassociate).starts_with(assumed));
+  EXPECT_TRUE(advice(odd, off, tile::Numerics::Reassociate).starts_with(assumed));
+  EXPECT_NE(advice(odd, ones, tile::Numerics::Fast).find("--numerics strict"), std::string::npos);
+  // Finite throughout: nothing but the rewrites' rounding can be meant.
+  EXPECT_TRUE(advice(ones, off, tile::Numerics::Reassociate)
+                  .starts_with("--numerics strict shows whether the rewrites"));
+  // Strict numerics assume nothing, and what is right needs no advice.
+  EXPECT_EQ(advice(ones, odd, tile::Numerics::Strict), "");
+  EXPECT_EQ(advice(odd, odd, tile::Numerics::Reassociate), "");
+}
+
 }  // namespace
 }  // namespace nautilus::runtime

@@ -218,8 +218,13 @@ TEST(SpecRobust, Files) {
   ASSERT_FALSE(p);
   EXPECT_NE(p.error().suggest.find("matmul_bias_gelu"), std::string::npos) << p.error().text();
   p = load_program(ctx, corpus + "matmul_epilogue.spec.cpp");
-  ASSERT_TRUE(p);
-  EXPECT_EQ(p->name, "matmul_bias_gelu");
+  ASSERT_FALSE(p);  // none of several is taken silently
+  EXPECT_NE(p.error().why.find("matmul_bias_gelu, matmul_bias_relu, matmul_bias"),
+            std::string::npos)
+      << p.error().text();
+  const auto all = nautilus::spec::load_programs(ctx, corpus + "matmul_epilogue.spec.cpp");
+  ASSERT_TRUE(all) << all.error().text();
+  EXPECT_EQ(all->size(), 3u);
 }
 
 TEST(SpecRobust, NautRoundTripThroughAFile) {

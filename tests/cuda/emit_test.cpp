@@ -1,4 +1,7 @@
 // What emitted sources look like, and that they compile without spills.
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
 
 #include "compiler/backend/cuda/emitter.h"
@@ -59,6 +62,24 @@ TEST(CudaEmit, VectorsWhereTheyAreProvable) {
   EXPECT_NE(s.text.find("load_shared<16>("), std::string::npos);
   EXPECT_NE(s.text.find("store_shared<16>("), std::string::npos);
   EXPECT_EQ(s.zeroed, std::vector<std::string>{"S"});
+}
+
+// Without contraction every product of floats is an intrinsic, which no compiler makes part of a
+// sum: x*c - m*c of equal x and m is 0.
+TEST(CudaEmit, ProductsByThemselvesWithoutContraction) {
+  const memory::Module m = sample("causal_attention");
+  const auto alone = emit(m, {.contract = false});
+  ASSERT_TRUE(alone) << alone.error().text();
+  std::istringstream a(source_of(m).text), b(alone->text);
+  int products = 0;
+  for (std::string plain, strict; std::getline(a, plain) && std::getline(b, strict);) {
+    EXPECT_EQ(count(plain, "__fmul_rn("), 0) << plain;
+    if (plain == strict) continue;
+    ++products;
+    EXPECT_GT(count(strict, "__fmul_rn("), 0) << strict;
+    EXPECT_GT(count(plain, " * "), count(strict, " * ")) << plain << "\n" << strict;
+  }
+  EXPECT_GE(products, 3);  // the scaled scores, the sums and the accumulator that are corrected
 }
 
 TEST(CudaEmit, SameTextTwice) {
@@ -144,6 +165,29 @@ TEST(CudaCompile, SamplesWithoutSpills) {
   m.target = "sm_90";
   expect_compiles(m);
 }
+// How often nvcc's PTX of the source multiplies and adds at once.
+int fused_operations(const Source& s) {
+  const std::string base = testing::TempDir() + "fused_" + std::to_string(::getpid());
+  std::ofstream(base + ".cu") << s.text;
+  const std::string command = *find_compiler() + " -std=c++17 -O3 -ptx -arch=" + s.target + " -o " +
+                              base + ".ptx " + base + ".cu";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::ifstream in(base + ".ptx");
+  std::stringstream ptx;
+  ptx << in.rdbuf();
+  for (const char* kind : {".cu", ".ptx"}) std::filesystem::remove(base + kind);
+  return count(ptx.str(), "fma.rn.f32") + count(ptx.str(), "fma.rn.ftz.f32");
+}
+
+TEST(CudaCompile, FusesOnlyWhereItMay) {
+  if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
+  const memory::Module m = sample("causal_attention");
+  const auto alone = emit(m, {.contract = false});
+  ASSERT_TRUE(alone) << alone.error().text();
+  EXPECT_GT(fused_operations(source_of(m)), 0);
+  EXPECT_EQ(fused_operations(*alone), 0);
+}
+
 TEST(CudaCompile, Hopper) {
   if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
   expect_compiles(sample("hopper_product"));

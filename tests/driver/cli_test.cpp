@@ -1,6 +1,9 @@
 // The command line: what each verb answers, and its exit status.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
+
 #include "tests/driver/command.h"
 
 namespace nautilus::test {
@@ -53,6 +56,115 @@ TEST(Cli, BadRequestsAreTwo) {
   EXPECT_EQ(nautilusc({"check", "softmax", "--size", "NOPE=3"}).status, kBadInput);
   EXPECT_EQ(nautilusc({"explore", "softmax", "--machine", "abacus"}).status, kBadInput);
   EXPECT_EQ(nautilusc({"run", "softmax", "--plan", "/nonexistent"}).status, kBadInput);
+}
+
+// With --json a wrong option is told on stdout, in the shape of every other error, by every verb.
+TEST(Cli, OptionErrorsAreJsonToo) {
+  const std::vector<std::vector<std::string>> wrong{
+      {"check", "softmax", "--no-such-option", "--json"},
+      {"check", "--json"},
+      {"explain", "softmax", "--json", "--print", "everything"},
+      {"explore", "--json", "softmax", "--seconds", "soon"},
+      {"run", "softmax", "--on", "moon", "--json"},
+      {"compile", "softmax", "--json"},  // no -o
+      {"apply", "softmax", "extra", "--json"},
+      {"corpus", "list", "--json", "--frob"},
+      {"corpus", "model", "--json"},
+      {"transforms", "--json", "--frob"},
+      {"frobnicate", "--json"},
+      {"--json"}};
+  for (const std::vector<std::string>& args : wrong) {
+    const Ran r = nautilusc(args);
+    std::string line;
+    for (const std::string& a : args) line += " " + a;
+    EXPECT_EQ(r.status, kBadInput) << line;
+    const json j = r.json();
+    ASSERT_TRUE(j.is_object() && j.contains("error")) << line << "\n" << r.out << r.err;
+    for (const char* key : {"asked", "where", "why", "suggest"})
+      EXPECT_TRUE(j["error"][key].is_string()) << line << ": " << key;
+    EXPECT_NE(j["error"]["why"], "") << line;
+    EXPECT_NE(j["error"]["suggest"].get<std::string>().find("--help"), std::string::npos) << line;
+    // Without --json the same status, and words on stderr alone.
+    std::vector<std::string> plain;
+    for (const std::string& a : args)
+      if (a != "--json") plain.push_back(a);
+    const Ran words = nautilusc(plain);
+    EXPECT_EQ(words.status, kBadInput) << line;
+    EXPECT_EQ(words.out, "") << line;
+    EXPECT_NE(words.err, "") << line;
+  }
+  EXPECT_EQ(nautilusc({"corpus", "model", "--json"}).json()["error"]["asked"],
+            "nautilusc corpus model");
+  // Help is no error.
+  EXPECT_NE(nautilusc({"run", "--json", "--help"}).out.find("example"), std::string::npos);
+}
+
+// Of a file with several kernels none is taken silently; check reads all of them.
+TEST(Cli, SeveralKernelsAreNamed) {
+  const std::string spec = write_temp("two.spec.cpp", R"(
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+NAUTILUS_KERNEL(doubled) {
+  Size N;
+  Input X(f32, {N});
+  Output Y(f32, {N});
+  Index i(N);
+  Y(i) = 2 * X(i);
+}
+NAUTILUS_KERNEL(summed) {
+  Size M, L;
+  Input X(f32, {M, L});
+  Output Y(f32, {M});
+  Index i(M), j(L);
+  Y(i) = sum(j, X(i, j));
+}
+)");
+  for (const std::vector<std::string>& verb :
+       std::vector<std::vector<std::string>>{{"explain"},
+                                             {"explore"},
+                                             {"run"},
+                                             {"compile", "-o", spec + "-out"},
+                                             {"apply"},
+                                             {"check", "--naut"}}) {
+    std::vector<std::string> args = verb;
+    args.insert(args.end(), {spec, "--json"});
+    const Ran r = nautilusc(args);
+    EXPECT_EQ(r.status, kBadInput) << verb[0] << r.out << r.err;
+    const json j = r.json();
+    ASSERT_TRUE(j.contains("error")) << verb[0] << r.out << r.err;
+    EXPECT_EQ(j["error"]["why"], "it holds 2 kernels: doubled, summed") << verb[0];
+    EXPECT_EQ(j["error"]["suggest"], "choose one: --kernel doubled") << verb[0];
+  }
+  const json all = nautilusc({"check", spec, "--json", "--size", "N=3"}).json();
+  ASSERT_EQ(all["kernels"].size(), 2u) << all;
+  EXPECT_EQ(all["kernels"][0]["name"], "doubled");
+  EXPECT_EQ(all["kernels"][0]["sizes"]["N"], 3);
+  EXPECT_EQ(all["kernels"][1]["name"], "summed");
+  EXPECT_TRUE(all["kernels"][1]["sizes"].empty());
+  EXPECT_EQ(nautilusc({"check", spec, "--size", "K=3"}).status, kBadInput);
+  const json one = nautilusc({"check", spec, "--kernel", "summed", "--json"}).json();
+  EXPECT_EQ(one["name"], "summed");
+  EXPECT_EQ(nautilusc({"check", spec, "--kernel", "neither"}).status, kBadInput);
+}
+
+// Every kernel of the corpus goes by its name, whichever file holds it.
+TEST(Cli, CorpusKernelsGoByTheirNames) {
+  const json list = nautilusc({"corpus", "list", "--json"}).json();
+  std::set<std::string> names;
+  for (const json& k : list["kernels"]) {
+    const std::string name = k["name"];
+    EXPECT_TRUE(names.insert(name).second) << name << " twice";
+    const Ran r = nautilusc({"check", name, "--json"});
+    ASSERT_EQ(r.status, kGood) << name << r.out << r.err;
+    EXPECT_EQ(r.json()["name"], name);
+    const json shown = nautilusc({"corpus", "show", name, "--json"}).json();
+    EXPECT_EQ(shown["path"], k["path"]) << name;
+  }
+  EXPECT_TRUE(names.count("attention_causal") && names.count("matmul_bias_relu"));
+  EXPECT_EQ(nautilusc({"run", "matmul_epilogue"}).status, kBadInput);
+  EXPECT_EQ(
+      nautilusc({"check", "matmul_epilogue", "--kernel", "matmul_bias", "--json"}).json()["name"],
+      "matmul_bias");
 }
 
 TEST(Cli, BrokenSpecHasACaret) {
@@ -212,6 +324,89 @@ TEST(Cli, PlanFileRunsAgain) {
   const Ran r = nautilusc({"run", "softmax", "--plan", plan, "--json"});
   ASSERT_EQ(r.status, kGood) << r.err << r.out;
   EXPECT_TRUE(r.json()["passed"].get<bool>());
+}
+
+// A plan says under which numerics its code is made; others are used where they are asked for.
+TEST(Cli, PlanKeepsItsNumerics) {
+  const std::string plan = write_temp("strict_plan.json", "");
+  ASSERT_EQ(
+      nautilusc({"explore", "softmax", "--machine", NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json",
+                 "--max-plans", "100", "--numerics", "strict", "--plan", plan})
+          .status,
+      kGood);
+  EXPECT_EQ(json::parse(slurp(plan))["numerics"], "strict");
+  const std::vector<std::string> run{"run", "softmax", "--size", "N=33", "M=65", "--json"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> args = run;
+    args.insert(args.end(), more.begin(), more.end());
+    const Ran r = nautilusc(args);
+    EXPECT_EQ(r.status, kGood) << r.out << r.err;
+    return r.json();
+  };
+  const json own = with({"--plan", plan});
+  EXPECT_EQ(own["numerics"], "strict");
+  EXPECT_EQ(own["notes"], json::array());
+  const json asked = with({"--plan", plan, "--numerics", "reassociate"});
+  EXPECT_EQ(asked["numerics"], "reassociate");
+  EXPECT_NE(asked["notes"].dump().find("the plan was made for numerics strict"), std::string::npos)
+      << asked["notes"];
+  EXPECT_NE(asked["rewrites"], own["rewrites"]);
+}
+
+// Where a result cannot be written, that is said before a search takes its time.
+TEST(Cli, BadOutputsAreToldFirst) {
+  const std::string file = write_temp("a_file", ""), folder = file.substr(0, file.rfind('/'));
+  const auto refused = [&](std::vector<std::string> args, const std::string& why) {
+    args.insert(args.end(), {"attention_causal", "--seconds", "10", "--json"});
+    const Ran r = nautilusc(args);
+    EXPECT_EQ(r.status, kBadInput) << args[0] << " " << why << r.out << r.err;
+    const json j = r.json();
+    ASSERT_TRUE(j.contains("error")) << r.out << r.err;
+    EXPECT_NE(j["error"]["why"].get<std::string>().find(why), std::string::npos) << j;
+    EXPECT_NE(j["error"]["suggest"], "") << j;
+  };
+  for (const char* option : {"-o", "--plan"}) {
+    refused({"explore", option, folder + "/absent/s.json"}, "does not exist");
+    refused({"explore", option, folder}, "it is a directory");
+    refused({"explore", option, file + "/s.json"}, "is no directory");
+    refused({"explore", option, "/proc/s.json"}, "no file can be made");
+  }
+  refused({"explore", "-o", folder + "/same", "--plan", folder + "/same"}, "two files");
+  refused({"compile", "-o", file}, "is no directory");
+  refused({"compile", "-o", file + "/deeper/still"}, "is no directory");
+  refused({"compile", "-o", "/proc/out"}, "no file can be made");
+  // Nothing is left behind by finding out.
+  EXPECT_FALSE(std::filesystem::exists(folder + "/same"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/absent"));
+}
+
+// A wrong result says which assumption does not hold, and what assumes less: an infinity that a
+// mask keeps out of the sum is multiplied by 0 unless numerics are strict.
+TEST(Cli, OverflowSuggestsStrictNumerics) {
+  const std::string spec = write_temp("triangle.spec.cpp", R"(
+#include <nautilus/spec.h>
+using namespace nautilus::spec;
+NAUTILUS_KERNEL(triangle) {
+  Size N, K;
+  Input A(f16, {N, N}), B(f16, {N, K});
+  Output Y(f32, {N, K});
+  Index i(N), j(N), k(K);
+  Y(i, k) = sum(j, where(j < i), A(i, j) * B(j, k));
+}
+)");
+  const auto run = [&](const char* numerics) {
+    return nautilusc({"run", spec, "--size", "N=33", "K=16", "--scale", "30000", "--numerics",
+                      numerics, "--machine", NAUTILUS_SOURCE_DIR "/tests/autosched/cpu.json",
+                      "--max-plans", "60", "--json"});
+  };
+  const Ran plain = run("reassociate");
+  EXPECT_EQ(plain.status, kNo) << plain.out << plain.err;
+  const std::string suggest = plain.json()["suggest"];
+  EXPECT_NE(suggest.find("assume finite operands"), std::string::npos) << suggest;
+  EXPECT_NE(suggest.find("--numerics strict"), std::string::npos) << suggest;
+  const Ran strict = run("strict");
+  EXPECT_EQ(strict.status, kGood) << strict.out << strict.err;
+  EXPECT_EQ(strict.json()["suggest"], "");
 }
 
 }  // namespace

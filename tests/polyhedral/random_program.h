@@ -25,21 +25,24 @@ class Generator {
 
   // A reduction, a pointwise statement that reads its final value, one or two reductions of that,
   // and what is left to do afterwards: candidates for rolling updates. Children 0 .. 2 (or 3) of
-  // the sequence form the chain.
-  std::string chain() {
+  // the sequence form the chain. With `cancels` what is stored at the end does not depend on the
+  // first reduction's value: a sum of exponentials relative to it over another.
+  std::string chain(bool cancels = false) {
     const std::string extra = chance(r_, 40) ? " and r <= i" : chance(r_, 30) ? " and r < i" : "";
     const std::string r_extent = extra.empty() && chance(r_, 50) ? "M" : "N";
-    const bool two = chance(r_, 40);
+    const bool two = cancels || chance(r_, 40);
     static const std::vector<std::pair<std::string, std::string>> kinds{
         {"max", "exp($0 - $1)"},
         {"max", "$0 - $1"},
         {"min", "exp($1 - $0)"},
         {"min", "$0 - $1"},
         {"max", "exp(($0 - $1) * 0.5) * 2"}};
-    const auto& [op, form] = pick(r_, kinds);
+    static const std::vector<std::pair<std::string, std::string>> exponentials{kinds[0], kinds[2],
+                                                                               kinds[4]};
+    const auto& [op, form] = pick(r_, cancels ? exponentials : kinds);
     static const std::vector<std::string> linear{"max", "min"};
     const std::string second = form.find("exp") != std::string::npos
-                                   ? (chance(r_, 70) ? "sum" : pick(r_, linear))
+                                   ? (cancels || chance(r_, 70) ? "sum" : pick(r_, linear))
                                    : pick(r_, linear);
     auto statement = [&](const std::string& t, const std::string& dims, const std::string& bounds,
                          const std::string& to, const std::vector<std::string>& reads,
@@ -76,7 +79,7 @@ class Generator {
           "o", "i, r, j", plane + " and 0 <= j < M", "[i, j]", {"p[i, r]", "V[r, j]"},
           "  expr " + (second == "sum" ? term : "$0") + "\n  reduce " + second + " over 1\n");
       out += statement("y", "i, j", "0 <= i < N and 0 <= j < M", "[i, j]", {"o[i, j]", "l[i]"},
-                       "  expr $0 + $1\n");
+                       cancels ? "  expr $0 / $1\n" : "  expr $0 + $1\n");
     } else {
       out += statement("y", "i", "0 <= i < N", "[i]", {"l[i]"}, "  expr $0 * 2\n");
     }
@@ -286,8 +289,8 @@ class Generator {
   }
 };
 
-// Deterministic inputs of moderate size, without ties.
-inline Buffers inputs(const Program& p, const Sizes& sizes) {
+// Deterministic inputs of moderate size (X times `spread`), without ties.
+inline Buffers inputs(const Program& p, const Sizes& sizes, double spread = 1) {
   Buffers out;
   const Program at = *instantiate(p, sizes);
   for (const Tensor& t : at.tensors) {
@@ -296,7 +299,8 @@ inline Buffers inputs(const Program& p, const Sizes& sizes) {
     for (const isl::pw_aff& e : t.extents) n *= static_cast<size_t>(*dim_max(e.as_set(), 0));
     std::vector<double> v(n);
     for (size_t k = 0; k < n; ++k)
-      v[k] = std::sin(1.0 + 0.7 * static_cast<double>(k) + static_cast<double>(t.name[0]));
+      v[k] = std::sin(1.0 + 0.7 * static_cast<double>(k) + static_cast<double>(t.name[0])) *
+             (t.name == "X" ? spread : 1);
     out.emplace(t.name, v);
   }
   return out;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "autosched/search.h"
+#include "autosched/search/lazy.h"
 #include "compiler/lower/lower.h"
 #include "compiler/profile/profile.h"
 #include "compiler/runtime/runtime.h"
@@ -77,9 +78,33 @@ std::vector<int> chosen(const sched::SearchResult& r) {
 
 using Change = std::function<void(Buffers&)>;
 
-// Every chosen plan against the program in its own order; NaN matches NaN.
+// A schedule, verified, lowered and rewritten, against the program's values; NaN matches NaN.
+void expect_values(const poly::Schedule& schedule, const poly::Program& program, const Buffers& in,
+                   const Buffers& want) {
+  const poly::Verification v = poly::verify(schedule);
+  EXPECT_TRUE(v.ok) << v.verdict.why;
+  auto m = lower::lower(schedule);
+  ASSERT_TRUE(m) << m.error().text() << "\n" << poly::to_text(schedule);
+  for (const tile::Module& x : {*m, tile::rewrite(*m, {})}) {
+    auto got = tile::interpret(x, {}, in);
+    ASSERT_TRUE(got) << got.error().text() << tile::print(x);
+    for (const auto& [name, values] : want) {
+      const double t = type_bytes(program.tensor(name)->type) <= 2 ? 4e-3 : 1e-4;
+      for (size_t k = 0; k < values.size(); ++k) {
+        const double w = values[k], g = got->at(name)[k];
+        ASSERT_TRUE(w == g || (std::isnan(w) && std::isnan(g)) ||
+                    std::abs(w - g) <= t * (1 + std::abs(w)))
+            << name << "[" << k << "]: expected " << w << ", got " << g << "\n"
+            << poly::to_text(schedule) << tile::print(x);
+      }
+    }
+  }
+}
+
+// Every chosen plan against the program in its own order. `stale`: also with references that may be
+// stale, where the plan has repairs that allow it; counts those.
 void expect_right(const std::string& kernel, const Sizes& sizes, const Change& change = {},
-                  int plans = 60) {
+                  int plans = 60, int* stale = nullptr) {
   const auto s = searched(kernel, sizes, plans);
   if (!s) return;
   std::string at = kernel;
@@ -101,23 +126,12 @@ void expect_right(const std::string& kernel, const Sizes& sizes, const Change& c
       path = s->result.nodes[size_t(id)].decision + "\n" + steps + path;
     }
     ASSERT_TRUE(plan) << plan.error().text() << "\n" << path;
-    const poly::Verification v = poly::verify(plan->schedule);
-    EXPECT_TRUE(v.ok) << v.verdict.why;
-    auto m = lower::lower(plan->schedule);
-    ASSERT_TRUE(m) << m.error().text() << "\n" << poly::to_text(plan->schedule);
-    for (const tile::Module& x : {*m, tile::rewrite(*m, {})}) {
-      auto got = tile::interpret(x, {}, in);
-      ASSERT_TRUE(got) << got.error().text() << tile::print(x);
-      for (const auto& [name, values] : *want) {
-        const double t = type_bytes(s->program.tensor(name)->type) <= 2 ? 4e-3 : 1e-4;
-        for (size_t k = 0; k < values.size(); ++k) {
-          const double w = values[k], g = got->at(name)[k];
-          ASSERT_TRUE(w == g || (std::isnan(w) && std::isnan(g)) ||
-                      std::abs(w - g) <= t * (1 + std::abs(w)))
-              << name << "[" << k << "]: expected " << w << ", got " << g << "\n"
-              << poly::to_text(plan->schedule) << tile::print(x);
-        }
-      }
+    expect_values(plan->schedule, s->program, in, *want);
+    if (!stale) continue;
+    if (const auto lazy = sched::with_lazy_references(plan->schedule)) {
+      SCOPED_TRACE("stale references");
+      ++*stale;
+      expect_values(lazy->schedule, s->program, in, *want);
     }
   }
 }
@@ -166,6 +180,22 @@ TEST(Plans, LargeLogits) {
   expect_right("softmax", {{"N", 9}, {"M", 70}}, large);
   expect_right("logsumexp", {{"N", 9}, {"M", 70}}, large);
   expect_right("attention_causal", {{"B", 1}, {"H", 1}, {"N", 33}, {"M", 33}, {"D", 16}}, large);
+}
+
+// Corrections only where a reference moved far: with logits close together and far apart (by powers
+// of two, so that they stay what a half can hold).
+TEST(Plans, StaleReferences) {
+  for (double by : {1.0, 32.0}) {
+    const Change spread = [&](Buffers& in) {
+      for (double& x : in.at("Q")) x *= by;
+    };
+    for (const char* kernel : {"attention_f32", "attention_causal"}) {
+      int stale = 0;
+      expect_right(kernel, {{"B", 1}, {"H", 1}, {"N", 9}, {"M", 200}, {"D", 16}}, spread, 60,
+                   &stale);
+      EXPECT_GT(stale, 0) << "no plan of " << kernel << " allows a stale reference";
+    }
+  }
 }
 
 // -inf in all of a row but one column, which lies in the first, a middle or the last tile.

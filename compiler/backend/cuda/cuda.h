@@ -45,10 +45,16 @@ struct Source {
   std::vector<std::pair<int, int>> map;  // line of the text (from 1) -> schedule tree node
 };
 
+struct EmitOptions {
+  // Whether a product and the sum it goes into may become one operation with one rounding (nvcc
+  // does that wherever it can). Without it every product is rounded by itself: x*c - m*c is then 0
+  // where x is m, however large both are.
+  bool contract = true;
+};
 // Source of a module. Verifies it first. Index arithmetic is in 32 bits a dimension (the launcher
 // refuses extents of 2^31 - 2^16 and more), offsets in 64 bits where the extents do not bound them.
 // Refused, naming the instruction: what has no translation.
-Expected<Source> emit(const memory::Module& m);
+Expected<Source> emit(const memory::Module& m, const EmitOptions& options = {});
 
 struct Resources {
   std::string kernel;

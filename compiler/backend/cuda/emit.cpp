@@ -39,7 +39,7 @@ void find_atomics(const Region& r, std::vector<std::string>& out) {
 
 }  // namespace
 
-Expected<Source> emit(const Module& m) {
+Expected<Source> emit(const Module& m, const EmitOptions& options) {
   if (auto refusal = memory::verify(m)) return *refusal;
   const auto target = memory::parse_target(m.target);
   if (!target) return target.error();
@@ -57,7 +57,7 @@ Expected<Source> emit(const Module& m) {
   for (const std::string& n : s.sizes) names.sizes[n] = names.namer.fresh(n);
   for (const Kernel& k : m.kernels)
     names.kernels[k.name] = names.namer.fresh(m.name == k.name ? k.name : m.name + "_" + k.name);
-  Helpers helpers;
+  Helpers helpers(options.contract);
   std::vector<Line> lines;
   for (const Kernel& k : ordered.kernels) {
     KernelEmitter e(ordered, k, *target, names, helpers);

@@ -9,6 +9,8 @@ namespace nautilus::cuda {
 
 class Helpers {
  public:
+  explicit Helpers(bool contract = true) : contract(contract) {}
+  const bool contract;  // whether products may become part of sums (EmitOptions)
   // Notes that the source calls a helper (and what that calls); its name.
   std::string use(const std::string& name);
   // wgmma of this kind (preamble_texts.h).

@@ -190,7 +190,11 @@ std::string apply(Op op, const std::vector<std::string>& x, const std::vector<Ty
     case Op::Sub:
       return w == Type::I32 ? wrapped("-") : infix("-", w);
     case Op::Mul:
-      return w == Type::I32 ? wrapped("*") : infix("*", w);
+      if (w == Type::I32) return wrapped("*");
+      // The compiler contracts no product that is written as an intrinsic.
+      if (!h.contract)
+        return call(w == Type::F64 ? "__dmul_rn" : "__fmul_rn", {as(0, w), as(1, w)});
+      return infix("*", w);
     case Op::Div:
       return w == Type::F64 ? infix("/", w) : call(h.use("divide"), {as(0, w), as(1, w)});
     case Op::Pow:
