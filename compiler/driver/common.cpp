@@ -168,7 +168,7 @@ std::optional<Loaded> load(const Input& in, bool bind, int& status) {
   if (*valid) return refuse(**valid, kBadInput);
   auto given = parse_sizes(in.sizes);
   if (!given) return refuse(given.error(), kBadInput);
-  Loaded out{*std::move(program), *given, *path, read_file(*path), {}};
+  Loaded out{*program, *std::move(program), *given, *path, read_file(*path), {}};
   if (!in.model.empty()) {
     auto from_model = model_sizes(in, out.program, out.notes);
     if (!from_model) return refuse(from_model.error(), kBadInput);

@@ -72,32 +72,36 @@ void evaluate(GpuCode& c, const sched::Machine& machine, const tile::RewriteOpti
 Expected<GpuCode> lower_choice(const Choice& choice, const SearchFlags& search,
                                const std::string& target, const sched::Machine& machine,
                                const GpuFlags& flags, PassPrinter& printer) {
-  GpuCode c;
-  c.choice = choice;
-  tile::RewriteOptions options;
-  options.numerics = *tile::numerics_from_name(search.numerics);
-  options.costs = op_costs(machine);
-  auto module = lower::lower(choice.plan.schedule, {true, options.numerics});
-  if (!module) return module.error();
-  printer("lower", "tile", tile::print(*module));
-  c.notes = module->notes;
-  c.tile = tile::rewrite(*module, options, &c.report);
-  printer("rewrite", "tile", tile::print(c.tile));
-  if (auto bad = tile::verify(c.tile)) return *bad;
-  memory::LowerOptions lowering;
-  lowering.target = target;
-  lowering.knobs = choice.plan.knobs;
-  lowering.tf32 = options.numerics == tile::Numerics::Fast;
-  lowering.after = [&](const std::string& pass, const memory::Module& m) {
+  PlanLowering how;
+  how.rewriting.numerics = *tile::numerics_from_name(search.numerics);
+  how.rewriting.costs = op_costs(machine);
+  how.after = [&](const std::string& stage, const tile::Module& m) {
+    printer(stage, "tile", tile::print(m));
+  };
+  how.memory.target = target;
+  how.memory.knobs = choice.plan.knobs;
+  how.memory.tf32 = how.rewriting.numerics == tile::Numerics::Fast;
+  how.memory.after = [&](const std::string& pass, const memory::Module& m) {
     const bool wanted = printer.wanted(pass);
     printer(pass, wanted ? "memory" : "", wanted ? memory::print(m) : "");
   };
-  auto memory = memory::lower(c.tile, lowering);
-  if (!memory) return memory.error();
-  c.memory = *std::move(memory);
-  if (auto bad = memory::verify(c.memory)) return *bad;
+  auto lowered = lower_plan(choice.plan.schedule, how);
+  if (!lowered) return lowered.error();
+  GpuCode c;
+  c.choice = choice;
+  c.notes = lowered->notes;
+  c.report = lowered->report;
+  c.tile = lowered->tile;
+  c.memory = lowered->memory;
   if (auto bad = emit(c, flags, printer)) return *bad;
-  evaluate(c, machine, options);
+  if (flags.check) {
+    auto checked = check_kernels(*flags.check, choice.plan, how, *lowered);
+    if (!checked) return checked.error();
+    c.check = *std::move(checked);
+  } else {
+    c.check.left_out = "--no-check";
+  }
+  evaluate(c, machine, how.rewriting);
   return c;
 }
 
@@ -176,12 +180,18 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
   return *last;
 }
 
-Expected<GpuCode> generate(const memory::Module& m, const GpuFlags& flags, PassPrinter& printer) {
+Expected<GpuCode> generate(const memory::Module& m, const std::optional<poly::Sizes>& sizes,
+                           const GpuFlags& flags, PassPrinter& printer) {
   GpuCode c;
   c.memory = m;
   if (!flags.target.empty()) c.memory.target = flags.target;
   if (auto bad = memory::verify(c.memory)) return *bad;
   if (auto bad = emit(c, flags, printer)) return *bad;
+  c.check.left_out = "--no-check";
+  if (!sizes) return c;
+  auto checked = check_kernels(c.memory, *sizes);
+  if (!checked) return checked.error();
+  c.check = *std::move(checked);
   return c;
 }
 
@@ -210,6 +220,7 @@ json resources_json(const GpuCode& c) {
     kernels.push_back(kernel);
   }
   out["kernels"] = kernels;
+  out["checked"] = to_json(c.check);
   if (c.code)
     out.update({{"registers", registers},
                 {"spills", spills},
