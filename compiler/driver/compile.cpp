@@ -171,8 +171,8 @@ int compile_memory(const Input& in, const CompileFlags& f) {
   auto sizes = parse_sizes(in.sizes);
   if (!sizes) return fail(in.json, sizes.error(), kBadInput);
   PassPrinter printer(f.print_after, in.json);
-  const auto code = generate(*m, f.no_check ? std::nullopt : std::optional(*sizes),
-                             {f.target, false, nullptr}, printer);
+  const auto code =
+      generate(*m, f.no_check ? std::nullopt : std::optional(*sizes), {f.target, false}, printer);
   return finish(code, printer, nullptr, "", f, in.json);
 }
 
@@ -193,8 +193,7 @@ int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   auto choices = choose(*loaded, search, f.choice, f.tries, in.json, status);
   if (!choices) return status;
   PassPrinter printer(f.print_after, in.json);
-  const auto code =
-      generate(*choices, search, {f.target, false, f.no_check ? nullptr : &*loaded}, printer);
+  const auto code = generate(*choices, search, {f.target, false, &*loaded, !f.no_check}, printer);
   if (code) {
     const poly::Verification v = poly::verify(code->choice.plan.schedule);
     if (!v.ok)

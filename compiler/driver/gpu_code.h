@@ -35,6 +35,7 @@ struct GpuCode {
   tile::Module tile;  // rewritten
   tile::RewriteReport report;
   memory::Module memory;
+  sched::Knobs memory_knobs;  // that it was lowered with
   cuda::Source source;
   std::optional<cuda::Compiled> code;
   std::optional<Refusal> no_compiler;  // why there is no code
@@ -48,11 +49,14 @@ struct GpuCode {
 struct GpuFlags {
   std::string target;  // "": the machine's
   bool need_code = true;
-  const Loaded* check = nullptr;  // what the kernels are of; null: they are not checked
+  const Loaded* in = nullptr;  // what the plans are of: for checks, and for plans beside them
+  bool check = true;
 };
-// Lowers the choices, best first, until one gives code. A choice is passed over if a stage refuses
-// it, with a note; the last refusal is the answer if all are. `flags.need_code`: no compiler is a
-// refusal too.
+// Lowers the choices, best first, until one gives code. One that does not fit registers or shared
+// memory is tried with more registers a thread, more warps, and with its tile sizes halved, before
+// the next; one that spills is taken if nothing beside it does without. A choice is passed over if
+// a stage refuses it, with a note; the last refusal is the answer if all are. `flags.need_code`: no
+// compiler is a refusal too.
 Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags& search,
                            const GpuFlags& flags, PassPrinter& printer);
 // Memory IR as it stands (a .mtile file), checked at `sizes` where given.

@@ -20,7 +20,7 @@ struct Ran {
 std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>& choices,
                                     const SearchFlags& f, const RunFlags& flags,
                                     PassPrinter& printer, bool json_out, int& status) {
-  auto code = generate(choices, f, {flags.target, true, flags.no_check ? nullptr : &in}, printer);
+  auto code = generate(choices, f, {flags.target, true, &in, !flags.no_check}, printer);
   if (!code) {
     status = fail(json_out, code.error(), cuda::find_compiler() ? kNo : kEnvironment);
     return std::nullopt;
