@@ -192,6 +192,19 @@ TEST(Gpu, ChecksOfLargeKernelsAreMadeAtSmallSizes) {
   EXPECT_EQ(j["sizes"]["D"], 64) << j;
 }
 
+// Registers: the compiler's word decides, and what spills is lowered otherwise.
+TEST(Gpu, WhatSpillsIsLoweredOtherwise) {
+  if (!cuda::find_compiler()) GTEST_SKIP() << "nvcc is not there";
+  for (const char* kernel : {"matmul", "matmul_bias_gelu"}) {
+    const std::string file = std::string(NAUTILUS_SOURCE_DIR "/tests/golden/") + kernel + ".naut";
+    const Ran r =
+        nautilusc({"compile", file, "--size", "K=256", "M=1025", "N=1025", "--max-plans", "200",
+                   "--seconds", "60", "-o", folder("spills"), "--json", "--no-check"});
+    ASSERT_EQ(r.status, kGood) << r.err;
+    EXPECT_EQ(r.json()["spills"], 0) << kernel << "\n" << r.out;
+  }
+}
+
 // A barrier taken out of a kernel is found before anything is written.
 TEST(Gpu, FaultyKernelsAreRefused) {
   std::string text = slurp(NAUTILUS_SOURCE_DIR "/tests/cuda/samples/written_and_read.mtile");
