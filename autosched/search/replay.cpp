@@ -55,7 +55,43 @@ nlohmann::json sized(const poly::Schedule& s, const ProgramAxes& axes, const nlo
   return out;
 }
 
+// Gives a tile step the knobs' sizes. `axes` are those of program `analysed`, found where needed.
+std::optional<Refusal> size_step(const poly::Schedule& s, const poly::TransformStep& step,
+                                 nlohmann::json& params, const Knobs& knobs,
+                                 std::shared_ptr<const ProgramAxes>& axes,
+                                 poly::ProgramPtr& analysed) {
+  if (step.name != "tile") return std::nullopt;
+  if (analysed != s.program) {
+    Expected<std::shared_ptr<const ProgramAxes>> found = axes_of(s.program);
+    if (!found) return found.error();
+    axes = *found;
+    analysed = s.program;
+  }
+  params = sized(s, *axes, params, knobs);
+  return std::nullopt;
+}
+
 }  // namespace
+
+Expected<Plan> with_knobs(const Plan& p, const poly::ProgramPtr& program, const Knobs& knobs) {
+  Plan out;
+  out.knobs = knobs;
+  out.numerics = p.numerics;
+  out.schedule = poly::initial_schedule(program);
+  std::shared_ptr<const ProgramAxes> axes;
+  poly::ProgramPtr analysed;  // the program of the axes
+  for (const poly::TransformStep& step : p.script) {
+    nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
+    if (params.is_discarded())
+      return Refusal{"replay a plan", "", "step " + step.name + " has damaged parameters", ""};
+    if (auto bad = size_step(out.schedule, step, params, knobs, axes, analysed)) return *bad;
+    Expected<poly::Schedule> next = poly::apply_unchecked(out.schedule, step.name, params);
+    if (!next) return next.error();
+    out.schedule = *std::move(next);
+    out.script.push_back({step.name, params.dump()});
+  }
+  return out;
+}
 
 Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node) {
   auto refuse = [&](const std::string& why) {
@@ -79,15 +115,8 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
     for (const poly::TransformStep& step : n->steps) {
       nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
       if (params.is_discarded()) return refuse("step " + step.name + " has damaged parameters");
-      if (step.name == "tile") {
-        if (analysed != plan.schedule.program) {
-          Expected<std::shared_ptr<const ProgramAxes>> found = axes_of(plan.schedule.program);
-          if (!found) return found.error();
-          axes = *found;
-          analysed = plan.schedule.program;
-        }
-        params = sized(plan.schedule, *axes, params, plan.knobs);
-      }
+      if (auto bad = size_step(plan.schedule, step, params, plan.knobs, axes, analysed))
+        return *bad;
       Expected<poly::Schedule> next = poly::apply_unchecked(plan.schedule, step.name, params);
       if (!next) return next.error();
       plan.schedule = *std::move(next);

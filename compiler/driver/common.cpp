@@ -141,7 +141,7 @@ Expected<Loaded> with_sizes(const Input& in, poly::Program program, const poly::
   if (!valid) return valid.error();
   code = kBadInput;
   if (*valid) return **valid;
-  Loaded out{std::move(program), given, source.path, read_file(source.path), {}};
+  Loaded out{program, std::move(program), given, source.path, read_file(source.path), {}};
   if (!in.model.empty()) {
     auto from_model = model_sizes(in, out.program, out.notes);
     if (!from_model) return from_model.error();

@@ -36,6 +36,7 @@ struct Input {
 void add_input(CLI::App& app, Input& in);
 
 struct Loaded {
+  poly::Program general;   // before sizes were bound
   poly::Program program;   // demanded instances only, sizes in param_context
   poly::Sizes sizes;       // every parameter, or those given when `all_sizes` was false
   std::string path, text;  // of the spec

@@ -18,6 +18,7 @@ struct CompileFlags {
   std::string target, output, print_after;
   ChoiceFlags choice;
   size_t tries = 5;
+  bool no_check = false;
 };
 
 // Files of one directory, written one after the other; the first that fails is said.
@@ -127,6 +128,7 @@ void print_report(const GpuCode& c, const std::string& output, const Files& file
   }
   if (c.code)
     for (const std::string& w : c.code->warnings) std::cout << "  warning: " << w << "\n";
+  std::cout << "  " << to_text(c.check) << "\n";
   if (c.choice.about.contains("predicted_seconds"))
     std::cout << "  predicted " << human_time(c.choice.about["predicted_seconds"].get<double>())
               << (c.cost ? ", with these resources " + human_time(c.cost->seconds) + " (" +
@@ -168,8 +170,11 @@ int compile_memory(const Input& in, const CompileFlags& f) {
   if (!file) return fail(in.json, {"read " + in.spec, "", "cannot open it", ""}, kBadInput);
   auto m = memory::parse(text.str(), in.spec);
   if (!m) return fail(in.json, m.error(), kBadInput);
+  auto sizes = parse_sizes(in.sizes);
+  if (!sizes) return fail(in.json, sizes.error(), kBadInput);
   PassPrinter printer(f.print_after, in.json);
-  const auto code = generate(*m, {f.target, false}, printer);
+  const auto code =
+      generate(*m, f.no_check ? std::nullopt : std::optional(*sizes), {f.target, false}, printer);
   return finish(code, printer, nullptr, "", f, in.json);
 }
 
@@ -191,7 +196,7 @@ int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   auto choices = choose(*loaded, search, f.choice, f.tries, in.json, status);
   if (!choices) return status;
   PassPrinter printer(f.print_after, in.json);
-  const auto code = generate(*choices, search, {f.target, false}, printer);
+  const auto code = generate(*choices, search, {f.target, false, &*loaded, !f.no_check}, printer);
   if (code) {
     const poly::Verification v = poly::verify(code->choice.plan.schedule);
     if (!v.ok)
@@ -215,7 +220,8 @@ void add_compile(CLI::App& app, int& status) {
       "compile", "best plan to CUDA source, cubin, C header and launcher, PyTorch wrapper");
   verb->footer(
       "example: nautilusc compile attention_causal --size N=4096 --target sm_90 -o out --json\n"
-      "SPEC may also be a memory program (*.mtile), which is compiled as it stands");
+      "SPEC may also be a memory program (*.mtile), which is compiled as it stands (and checked at "
+      "the sizes of --size)");
   add_input(*verb, *in);
   add_search_flags(*verb, *search);
   add_choice_flags(*verb, f->choice);
@@ -225,6 +231,8 @@ void add_compile(CLI::App& app, int& status) {
   verb->add_option("--tries", f->tries, "plans that may be passed over if they cannot be lowered")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  verb->add_flag("--no-check", f->no_check,
+                 "hand kernels out without running them in the memory interpreter first");
   verb->add_option("--print-after", f->print_after,
                    "print the program after this pass, or after all");
   verb->callback([=, &status] { status = compile(*in, *search, *f); });

@@ -55,12 +55,19 @@ std::optional<Refusal> emit(GpuCode& c, const GpuFlags& flags, PassPrinter& prin
   return std::nullopt;
 }
 
+// What the plan costs on the machine, without the compiler's word.
+Expected<sched::ResourceProfile> resources_of(const sched::Plan& plan,
+                                              const sched::Machine& machine,
+                                              const tile::RewriteOptions& options) {
+  auto ops =
+      profile::tile_ops_provider(options.numerics, options.costs)->structure_ops(plan.schedule);
+  if (!ops) return ops.error();
+  return sched::profile(plan, machine, *ops);
+}
+
 // What the plan costs on the machine, with what the compiler says of its kernels.
 void evaluate(GpuCode& c, const sched::Machine& machine, const tile::RewriteOptions& options) {
-  auto ops = profile::tile_ops_provider(options.numerics, options.costs)
-                 ->structure_ops(c.choice.plan.schedule);
-  if (!ops) return;
-  auto resources = sched::profile(c.choice.plan, machine, *ops);
+  const auto resources = resources_of(c.choice.plan, machine, options);
   if (!resources) return;
   c.useful_flops = resources->useful_flops;
   if (!c.code) return;
@@ -68,39 +75,163 @@ void evaluate(GpuCode& c, const sched::Machine& machine, const tile::RewriteOpti
       profile::with_resources(*resources, machine, c.source.launches, c.code->kernels), machine);
 }
 
-// One choice through all stages.
-Expected<GpuCode> lower_choice(const Choice& choice, const std::string& target,
-                               const sched::Machine& machine, const GpuFlags& flags,
-                               PassPrinter& printer) {
-  GpuCode c;
-  c.choice = choice;
-  tile::RewriteOptions options;
-  options.numerics = *tile::numerics_from_name(choice.plan.numerics);
-  options.costs = op_costs(machine);
-  auto module = lower::lower(choice.plan.schedule, {true, options.numerics});
-  if (!module) return module.error();
-  printer("lower", "tile", tile::print(*module));
-  c.notes = module->notes;
-  if (!choice.note.empty()) c.notes.push_back(choice.note);
-  c.tile = tile::rewrite(*module, options, &c.report);
-  printer("rewrite", "tile", tile::print(c.tile));
-  if (auto bad = tile::verify(c.tile)) return *bad;
-  memory::LowerOptions lowering;
-  lowering.target = target;
-  lowering.knobs = choice.plan.knobs;
-  lowering.tf32 = options.numerics == tile::Numerics::Fast;
-  lowering.after = [&](const std::string& pass, const memory::Module& m) {
-    const bool wanted = printer.wanted(pass);
-    printer(pass, wanted ? "memory" : "", wanted ? memory::print(m) : "");
-  };
-  auto memory = memory::lower(c.tile, lowering);
-  if (!memory) return memory.error();
-  c.memory = *std::move(memory);
-  if (auto bad = memory::verify(c.memory)) return *bad;
-  if (auto bad = emit(c, flags, printer)) return *bad;
-  evaluate(c, machine, options);
-  return c;
+int64_t spills(const GpuCode& c) {
+  int64_t bytes = 0;
+  if (c.code)
+    for (const cuda::Resources& r : c.code->kernels) bytes += r.spill_bytes;
+  return bytes;
 }
+
+constexpr int kMostWarps = 16;
+constexpr int64_t kLeastTile = 16;  // of what is halved
+constexpr size_t kBeside = 4;       // plans beside one that are tried
+// The lowering counts what is live, not what the compiler shares and reorders; where the compiler
+// can be asked it decides.
+constexpr int64_t kRegistersWhereAsked = 320;
+
+// From a choice to code.
+class Generation {
+ public:
+  Generation(const std::string& target, const sched::Machine& machine, const GpuFlags& flags,
+             PassPrinter& printer)
+      : machine_(machine), flags_(flags), printer_(printer) {
+    how_.rewriting.costs = op_costs(machine);
+    how_.after = [this](const std::string& stage, const tile::Module& m) {
+      printer_(stage, "tile", tile::print(m));
+    };
+    how_.memory.target = target;
+    if (cuda::find_compiler()) how_.memory.most_registers = kRegistersWhereAsked;
+    how_.memory.after = [this](const std::string& pass, const memory::Module& m) {
+      const bool wanted = printer_.wanted(pass);
+      printer_(pass, wanted ? "memory" : "", wanted ? memory::print(m) : "");
+    };
+  }
+
+  // Without spills if that can be had, from this choice or one beside it.
+  Expected<GpuCode> run(const Choice& choice) {
+    how_.rewriting.numerics = *tile::numerics_from_name(choice.plan.numerics);
+    how_.memory.tf32 = how_.rewriting.numerics == tile::Numerics::Fast;
+    auto own = lower(choice);
+    if (own && spills(*own) == 0) return finish(*std::move(own));
+    if (!own && own.error().suggest != "smaller tiles") return own.error();
+    for (const Choice& near : beside(choice)) {
+      auto code = lower(near);
+      if (!code || spills(*code) > 0) continue;
+      code->notes.push_back(
+          "smaller tiles than the search's: " +
+          (own ? std::to_string(spills(*own)) + " bytes of registers spilled" : own.error().why));
+      return finish(*std::move(code));
+    }
+    if (!own) return own.error();
+    return finish(*std::move(own));
+  }
+
+ private:
+  const sched::Machine& machine_;
+  const GpuFlags& flags_;
+  PassPrinter& printer_;
+  PlanLowering how_;
+
+  // One choice through all stages, with the blocks beside each other and the warps that spill
+  // least.
+  Expected<GpuCode> lower(const Choice& choice) {
+    how_.memory.knobs = choice.plan.knobs;
+    auto best = lower_at(choice);
+    if (!best || spills(*best) == 0) return best;
+    for (int warps = 2 * most_warps(*best); warps <= kMostWarps; warps *= 2) {
+      how_.memory.knobs["warps"] = warps;
+      auto more = lower_at(choice);
+      if (more && spills(*more) < spills(*best)) best = std::move(more);
+      if (spills(*best) == 0) break;
+    }
+    return best;
+  }
+
+  static int most_warps(const GpuCode& c) {
+    int warps = 1;
+    for (const memory::Kernel& k : c.memory.kernels) warps = std::max(warps, k.threads() / 32);
+    return warps;
+  }
+
+  // With fewer blocks beside each other while registers spill.
+  Expected<GpuCode> lower_at(const Choice& choice) {
+    auto lowered = lower_plan(choice.plan.schedule, how_);
+    if (!lowered) return lowered.error();
+    GpuCode best;
+    best.choice = choice;
+    best.notes = lowered->notes;
+    if (!choice.note.empty()) best.notes.push_back(choice.note);
+    best.report = lowered->report;
+    best.tile = std::move(lowered->tile);
+    best.memory = std::move(lowered->memory);
+    best.memory_knobs = how_.memory.knobs;
+    if (auto bad = emit(best, flags_, printer_)) return *bad;
+    for (GpuCode next = best; spills(best) > 0;) {
+      bool fewer = false;
+      for (size_t k = 0; k < next.memory.kernels.size(); ++k) {
+        int& blocks = next.memory.kernels[k].blocks_per_sm;
+        if (next.code->kernels[k].spill_bytes == 0 || blocks <= 1) continue;
+        --blocks;
+        fewer = true;
+      }
+      if (!fewer || emit(next, flags_, printer_)) break;
+      if (spills(next) < spills(best)) best = next;
+    }
+    return best;
+  }
+
+  // Checked, with its costs.
+  Expected<GpuCode> finish(GpuCode c) {
+    c.check.left_out = "--no-check";
+    if (flags_.check && flags_.in) {
+      how_.memory.knobs = c.memory_knobs;
+      auto checked =
+          check_kernels(*flags_.in, c.choice.plan, how_, {c.tile, c.report, c.memory, c.notes});
+      if (!checked) return checked.error();
+      c.check = *std::move(checked);
+    }
+    evaluate(c, machine_, how_.rewriting);
+    return c;
+  }
+
+  // The same structure with one tile size halved, then with two: what is predicted to be fastest
+  // first.
+  std::vector<Choice> beside(const Choice& choice) const {
+    std::vector<sched::Knobs> all;
+    const auto halved = [&](const sched::Knobs& from) {
+      for (const auto& [name, value] : from) {
+        if (name.find("tile.") == std::string::npos || value / 2 < kLeastTile) continue;
+        sched::Knobs knobs = from;
+        knobs[name] = value / 2;
+        if (std::find(all.begin(), all.end(), knobs) == all.end()) all.push_back(knobs);
+      }
+    };
+    if (!flags_.in) return {};
+    halved(choice.plan.knobs);
+    for (const sched::Knobs& once : std::vector<sched::Knobs>(all)) halved(once);
+    const auto program = std::make_shared<const poly::Program>(flags_.in->program);
+    std::vector<Choice> out;
+    for (const sched::Knobs& knobs : all) {
+      auto plan = sched::with_knobs(choice.plan, program, knobs);
+      if (!plan) continue;
+      const auto resources = resources_of(*plan, machine_, how_.rewriting);
+      if (!resources) continue;
+      const sched::Cost cost = sched::cost(*resources, machine_);
+      Choice c = choice;
+      c.plan = *std::move(plan);
+      c.about["predicted_seconds"] = cost.seconds;
+      c.about["limiter"] = cost.limiter;
+      c.about["knobs"] = knobs;
+      out.push_back(std::move(c));
+    }
+    std::stable_sort(out.begin(), out.end(), [](const Choice& a, const Choice& b) {
+      return a.about["predicted_seconds"].get<double>() <
+             b.about["predicted_seconds"].get<double>();
+    });
+    if (out.size() > kBeside) out.resize(kBeside);
+    return out;
+  }
+};
 
 }  // namespace
 
@@ -163,7 +294,7 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
   std::optional<Refusal> last;
   std::vector<std::string> passed_over;
   for (const Choice& choice : choices) {
-    auto code = lower_choice(choice, target, *machine, flags, printer);
+    auto code = Generation(target, *machine, flags, printer).run(choice);
     if (code) {
       code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());
       return code;
@@ -177,12 +308,18 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
   return *last;
 }
 
-Expected<GpuCode> generate(const memory::Module& m, const GpuFlags& flags, PassPrinter& printer) {
+Expected<GpuCode> generate(const memory::Module& m, const std::optional<poly::Sizes>& sizes,
+                           const GpuFlags& flags, PassPrinter& printer) {
   GpuCode c;
   c.memory = m;
   if (!flags.target.empty()) c.memory.target = flags.target;
   if (auto bad = memory::verify(c.memory)) return *bad;
   if (auto bad = emit(c, flags, printer)) return *bad;
+  c.check.left_out = "--no-check";
+  if (!sizes) return c;
+  auto checked = check_kernels(c.memory, *sizes);
+  if (!checked) return checked.error();
+  c.check = *std::move(checked);
   return c;
 }
 
@@ -211,6 +348,7 @@ json resources_json(const GpuCode& c) {
     kernels.push_back(kernel);
   }
   out["kernels"] = kernels;
+  out["checked"] = to_json(c.check);
   if (c.code)
     out.update({{"registers", registers},
                 {"spills", spills},

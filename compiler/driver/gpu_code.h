@@ -2,8 +2,7 @@
 #pragma once
 
 #include "compiler/backend/cuda/cuda.h"
-#include "compiler/driver/choosing.h"
-#include "compiler/memory/ir.h"
+#include "compiler/driver/checking.h"
 
 namespace nautilus::driver {
 
@@ -36,11 +35,13 @@ struct GpuCode {
   tile::Module tile;  // rewritten
   tile::RewriteReport report;
   memory::Module memory;
+  sched::Knobs memory_knobs;  // that it was lowered with
   cuda::Source source;
   std::optional<cuda::Compiled> code;
   std::optional<Refusal> no_compiler;  // why there is no code
   double compile_seconds = 0;
   std::vector<std::string> notes;
+  KernelCheck check;
   // Predicted with the compiler's registers, shared memory and occupancy; nothing without code.
   std::optional<sched::Cost> cost;
   double useful_flops = 0;
@@ -48,14 +49,19 @@ struct GpuCode {
 struct GpuFlags {
   std::string target;  // "": the machine's
   bool need_code = true;
+  const Loaded* in = nullptr;  // what the plans are of: for checks, and for plans beside them
+  bool check = true;
 };
-// Lowers the choices, best first, until one gives code. A choice is passed over if a stage refuses
-// it, with a note; the last refusal is the answer if all are. `flags.need_code`: no compiler is a
-// refusal too.
+// Lowers the choices, best first, until one gives code. One that does not fit registers or shared
+// memory is tried with more registers a thread, more warps, and with its tile sizes halved, before
+// the next; one that spills is taken if nothing beside it does without. A choice is passed over if
+// a stage refuses it, with a note; the last refusal is the answer if all are. `flags.need_code`: no
+// compiler is a refusal too.
 Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags& search,
                            const GpuFlags& flags, PassPrinter& printer);
-// Memory IR as it stands (a .mtile file).
-Expected<GpuCode> generate(const memory::Module& m, const GpuFlags& flags, PassPrinter& printer);
+// Memory IR as it stands (a .mtile file), checked at `sizes` where given.
+Expected<GpuCode> generate(const memory::Module& m, const std::optional<poly::Sizes>& sizes,
+                           const GpuFlags& flags, PassPrinter& printer);
 
 // "registers" (the most), "spills" (bytes), "shared_bytes" (the most), "occupancy" (the least), and
 // "kernels" with these of each and its launch; without code only the launches.

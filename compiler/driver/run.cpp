@@ -175,6 +175,8 @@ void add_run(CLI::App& app, int& status) {
   verb->add_flag("--in-process", flags->gpu.in_process,
                  "GPU: run once, without a child process, timing or guard bands (for "
                  "compute-sanitizer)");
+  verb->add_flag("--no-check", flags->no_check,
+                 "GPU: run kernels that the memory interpreter has not run first");
   verb->add_flag("--flush", flags->gpu.flush, "GPU: empty the L2 cache before each timed run");
   verb->add_option("--print-after", flags->print_after,
                    "GPU: print the program after this pass, or after all");

@@ -15,7 +15,7 @@ struct RunFlags {
   runtime::RunOptions run;
   gpu::GpuOptions gpu;
   double memory_gb = 0;  // 0: the default of where it runs
-  bool against_original = false;
+  bool against_original = false, no_check = false;
   size_t tries = 5;
   RunFlags() { run.repeats = 0; }  // likewise
 };

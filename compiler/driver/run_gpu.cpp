@@ -20,7 +20,7 @@ struct Ran {
 std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>& choices,
                                     const SearchFlags& f, const RunFlags& flags,
                                     PassPrinter& printer, bool json_out, int& status) {
-  auto code = generate(choices, f, {flags.target, true}, printer);
+  auto code = generate(choices, f, {flags.target, true, &in, !flags.no_check}, printer);
   if (!code) {
     status = fail(json_out, code.error(), cuda::find_compiler() ? kNo : kEnvironment);
     return std::nullopt;
@@ -82,6 +82,7 @@ void print_run(const char* what, const Ran& r) {
     std::cout << "  " << k.kernel << ": " << k.registers << " registers, " << k.spill_bytes
               << " bytes spilled, " << human_bytes(static_cast<double>(k.shared_bytes))
               << " shared, occupancy " << static_cast<int>(100 * k.occupancy + 0.5) << " %\n";
+  std::cout << "  " << to_text(r.code.check) << "\n";
   if (r.result.run.seconds > 0 && r.code.useful_flops > 0)
     std::cout << "  " << human_count(r.code.useful_flops / r.result.run.seconds)
               << "FLOP/s of the mathematics\n";

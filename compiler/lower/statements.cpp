@@ -111,7 +111,14 @@ void KernelLowering::write_pointwise(At& at, ValueId v) {
   if (entry == env_.end()) {
     if (a_.scope(t) == Scope::Register)
       return fail("statement " + s.name, "register tensor " + t + " has no place here");
-    if (at.guard >= 0)  // skipped instances leave what is there
+    // Skipped instances leave what is there. Of a temporary that no other statement writes nobody
+    // looks at it: what reads an element carries the guard of what wrote it.
+    const auto& all = a_.program->statements;
+    const bool looked_at = a_.program->tensor(t)->kind != TensorKind::Temp ||
+                           std::count_if(all.begin(), all.end(), [&](const Statement& o) {
+                             return o.write.tensor == t;
+                           }) > 1;
+    if (at.guard >= 0 && looked_at)
       v = builder().map(Op::Select, {at.guard, v, load(at, t, index, nullptr, at.mask)});
     return store(t, index, v, at.mask, at.axes);
   }

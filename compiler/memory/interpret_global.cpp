@@ -56,8 +56,7 @@ void Machine::read_cell(const Step& s, int64_t element, const Access& a) {
   if (t.cells.empty()) return;
   Global::Cell& c = t.cells[size_t(element)];
   auto text = [&] { return element_text(t, element); };
-  if (!t.accumulates && c.writes == 0 && options_.only_block.empty() &&
-      news(FaultKind::Unwritten, s))
+  if (!t.accumulates && c.writes == 0 && whole_ && news(FaultKind::Unwritten, s))
     report(
         FaultKind::Unwritten, s,
         text() + ": " + who(history_.event(a.event), a.lane) + " reads what nothing has written");
@@ -77,8 +76,7 @@ void Machine::write_cell(const Step& s, int64_t element, const Access& a, bool a
   Global::Cell& c = t.cells[size_t(element)];
   auto text = [&] { return element_text(t, element); };
   const bool output = t.decl->kind == poly::TensorKind::Output && !t.accumulates;
-  const bool twice =
-      output && c.writes > 0 && options_.only_block.empty() && news(FaultKind::Uncovered, s);
+  const bool twice = output && c.writes > 0 && whole_ && news(FaultKind::Uncovered, s);
   if (c.block != block_) {
     if (twice)
       report(FaultKind::Uncovered, s,
@@ -176,7 +174,7 @@ void Machine::atomic_add(Warp& w, const Step& s) {
 
 // After all blocks: what no block wrote of the outputs.
 void Machine::check_coverage() {
-  if (!options_.only_block.empty() || !faults_.empty()) return;
+  if (!whole_ || !faults_.empty()) return;
   for (const Global& t : tensors_) {
     if (t.decl->kind != poly::TensorKind::Output || t.accumulates) continue;
     int64_t missing = 0, first = -1;

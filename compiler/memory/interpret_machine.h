@@ -129,7 +129,10 @@ struct CopyToCheck {  // an element that another warp stores
 class Machine {
  public:
   Machine(const Module& m, const InterpretOptions& options)
-      : m_(m), options_(options), rng_(options.seed) {}
+      : m_(m),
+        options_(options),
+        rng_(options.seed),
+        whole_(options.only_block.empty() && !options.which) {}
   std::optional<Refusal> prepare(const poly::Sizes& sizes, const poly::Buffers& inputs);
   std::optional<Refusal> run();  // every kernel
   Interpretation result();
@@ -140,6 +143,7 @@ class Machine {
   std::mt19937_64 rng_;
   std::vector<Fault> faults_;
   std::set<std::tuple<int, const Instr*, const Instr*>> reported_;
+  bool whole_ = true;  // all blocks run
   bool stop_ = false;  // no more faults are wanted, or the machine cannot go on
   uint64_t ops_ = 0;
   std::map<std::string, int64_t> counts_;

@@ -19,7 +19,7 @@ void Machine::run_kernel(const Kernel& k) {
   const bool one = options_.only_block.size() == extents.size() && !options_.only_block.empty();
   bool more = std::all_of(extents.begin(), extents.end(), [](int64_t e) { return e > 0; });
   while (more && !stop_) {
-    if (!one || at_ == options_.only_block) {
+    if (one ? at_ == options_.only_block : !options_.which || options_.which(at_, extents)) {
       begin_block();
       run_block();
       end_block();

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -252,6 +253,9 @@ struct InterpretOptions {
   uint64_t seed = 1;
   uint64_t max_ops = 2'000'000'000;
   std::vector<int64_t> only_block;  // empty: all (then Uncovered is checked)
+  // Which blocks of every kernel, by place in the grid and its extents; none: all. Of a part of the
+  // blocks neither coverage nor reads of unwritten global memory are checked.
+  std::function<bool(const std::vector<int64_t>& at, const std::vector<int64_t>& extents)> which;
   bool round_values = true;
   int max_faults = 8;
 };

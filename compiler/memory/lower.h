@@ -15,6 +15,9 @@ struct LowerOptions {
   // Of the plan: "stages" (slots of a ring, 0 or absent: 2), "warps" (of a block, 0 or absent:
   // chosen so that what is live fits the registers).
   std::map<std::string, int64_t> knobs;
+  // That tiles may take of a thread's registers by this pass's own count, which does not know what
+  // the compiler shares or moves: one that asks the compiler afterwards may allow more than 255.
+  int64_t most_registers = 250;
   bool tf32 = false;  // f32 products on the matrix unit (--numerics fast)
   // Called with the module after each pass that changed it (--print-after).
   std::function<void(const std::string& pass, const Module&)> after;

@@ -112,6 +112,30 @@ TEST(Search, ReplayGivesTheSameScheduleAsTheScript) {
   }
 }
 
+// A plan's decisions with other tile sizes: those of the search with its own, and still verified
+// with others.
+TEST(Search, APlanWithOtherTiles) {
+  auto p = attention(16, 4096, 64);
+  SearchOptions o = options_for();
+  o.max_plans = 60;
+  const SearchResult r = run(p, o);
+  auto plan = plan_of(p, r, r.best[0]);
+  ASSERT_TRUE(plan) << plan.error().text();
+  auto same = with_knobs(*plan, p, plan->knobs);
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_EQ(poly::to_text(same->schedule), poly::to_text(plan->schedule));
+  Knobs knobs = plan->knobs;
+  ASSERT_GT(knobs["tile.i"], 8);
+  knobs["tile.i"] /= 2;
+  auto other = with_knobs(*plan, p, knobs);
+  ASSERT_TRUE(other) << other.error().text();
+  EXPECT_NE(poly::to_text(other->schedule), poly::to_text(plan->schedule));
+  EXPECT_EQ(other->script.size(), plan->script.size());
+  EXPECT_EQ(other->knobs, knobs);
+  const poly::Verification v = poly::verify(other->schedule);
+  EXPECT_TRUE(v.ok) << v.verdict.why;
+}
+
 TEST(Search, SameSeedSameResult) {
   auto p = softmax(512, 512);
   for (Strategy s : {Strategy::BestFirst, Strategy::Random, Strategy::Beam}) {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 
 #include "compiler/backend/cuda/emitter.h"
 #include "tests/cuda/helpers.h"
@@ -85,6 +86,41 @@ TEST(CudaEmit, ProductsByThemselvesWithoutContraction) {
 TEST(CudaEmit, SameTextTwice) {
   for (const char* name : {"ampere_product", "gather_sums", "causal_attention", "hopper_product"})
     EXPECT_EQ(source_of(sample(name)).text, source_of(sample(name)).text) << name;
+}
+
+// A coordinate that is a shared address as well has a signed name of its own: differences of
+// coordinates are compared with 0.
+TEST(CudaEmit, CoordinatesAreSigned) {
+  std::vector<memory::Module> all;
+  for (const std::string& f : own_samples()) all.push_back(module_of(f));
+  for (const char* name : {"ampere_product", "gather_sums", "causal_attention", "hopper_product"})
+    all.push_back(sample(name));
+  int tests = 0;
+  for (const memory::Module& m : all) {
+    std::istringstream in(source_of(m).text);
+    std::vector<std::regex> names;
+    static const std::regex declared("const uint32_t (\\w+) =");
+    for (std::string l; std::getline(in, l);) {
+      if (std::smatch found; std::regex_search(l, found, declared))
+        names.emplace_back("\\b" + found[1].str() + "\\b");
+      if (l.find(") >= 0") == std::string::npos) continue;
+      ++tests;
+      for (const std::regex& n : names)
+        EXPECT_FALSE(std::regex_search(l, n)) << m.name << ": " << l;
+    }
+  }
+  EXPECT_GT(tests, 0);
+  const Source s =
+      source_of(module_of(std::string(NAUTILUS_SOURCE_DIR) + "/tests/cuda/samples/signs.mtile"));
+  EXPECT_NE(s.text.find("const int t_i = warp * 8 + (lane >> 2);"), std::string::npos) << s.text;
+}
+
+// What other threads write must be read again after a barrier.
+TEST(CudaEmit, PointersToWhatIsWrittenAndReadAreNotRestricted) {
+  const Source s = source_of(
+      module_of(std::string(NAUTILUS_SOURCE_DIR) + "/tests/cuda/samples/written_and_read.mtile"));
+  for (const char* p : {"const float* __restrict__ X", " float* T,", " float* __restrict__ Y"})
+    EXPECT_NE(s.text.find(p), std::string::npos) << p << "\n" << s.text;
 }
 
 TEST(CudaEmit, SourceMap) {
@@ -191,6 +227,17 @@ TEST(CudaCompile, FusesOnlyWhereItMay) {
 TEST(CudaCompile, Hopper) {
   if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
   expect_compiles(sample("hopper_product"));
+}
+// A condition that a type decides is no warning.
+TEST(CudaCompile, LostComparisonsAreRefused) {
+  if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
+  Source s = source_of(sample("gather_sums"));
+  const size_t at = s.text.find("const int lane");
+  ASSERT_NE(at, std::string::npos);
+  s.text.insert(at, "if (threadIdx.x - 7u >= 0) __syncthreads();\n  ");
+  const auto c = compile(s);
+  ASSERT_FALSE(c);
+  EXPECT_NE(c.error().why.find("comparison"), std::string::npos) << c.error().text();
 }
 TEST(CudaCompile, EveryInstruction) {
   if (!find_compiler()) GTEST_SKIP() << "no nvcc here";

@@ -163,6 +163,62 @@ TEST(Gpu, MemoryProgramsCompileAsTheyStand) {
       << "the size K8 is found from A's second dimension, a multiple of 8";
 }
 
+// Kernels are run in the memory interpreter before they are handed out.
+TEST(Gpu, CompileChecksKernels) {
+  const std::string out = folder("checked");
+  const json j = small({"compile", "softmax", "-o", out}).json()["checked"];
+  EXPECT_EQ(j["done"], true) << j;
+  EXPECT_EQ(j["every_block"], true) << j;
+  EXPECT_EQ(j["values"], true) << j;
+  EXPECT_EQ(j["left_out"], "") << j;
+  EXPECT_EQ(j["sizes"]["M"], 96) << "a row is one tile";
+  const json none = small({"compile", "softmax", "-o", out, "--no-check"}).json()["checked"];
+  EXPECT_EQ(none["done"], false) << none;
+  EXPECT_EQ(none["left_out"], "--no-check");
+}
+
+// Large sizes: the same steps at small ones, with what was left over beside full tiles.
+TEST(Gpu, ChecksOfLargeKernelsAreMadeAtSmallSizes) {
+  const Ran r =
+      nautilusc({"compile", "attention_causal", "--size", "B=1", "H=8", "N=1025", "M=1025", "D=64",
+                 "--max-plans", "60", "--seconds", "60", "-o", folder("large"), "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err;
+  const json j = r.json()["checked"];
+  EXPECT_EQ(j["done"], true) << j;
+  EXPECT_EQ(j["reduced"], true) << j;
+  EXPECT_EQ(j["sizes"]["N"], j["sizes"]["M"]) << "a causal mask compares rows with columns";
+  EXPECT_LT(j["sizes"]["N"], 1025) << j;
+  EXPECT_EQ(j["sizes"]["N"].get<int>() % 8, 1) << j;
+  EXPECT_EQ(j["sizes"]["D"], 64) << j;
+}
+
+// Registers: the compiler's word decides, and what spills is lowered otherwise.
+TEST(Gpu, WhatSpillsIsLoweredOtherwise) {
+  if (!cuda::find_compiler()) GTEST_SKIP() << "nvcc is not there";
+  for (const char* kernel : {"matmul", "matmul_bias_gelu"}) {
+    const std::string file = std::string(NAUTILUS_SOURCE_DIR "/tests/golden/") + kernel + ".naut";
+    const Ran r =
+        nautilusc({"compile", file, "--size", "K=256", "M=1025", "N=1025", "--max-plans", "200",
+                   "--seconds", "60", "-o", folder("spills"), "--json", "--no-check"});
+    ASSERT_EQ(r.status, kGood) << r.err;
+    EXPECT_EQ(r.json()["spills"], 0) << kernel << "\n" << r.out;
+  }
+}
+
+// A barrier taken out of a kernel is found before anything is written.
+TEST(Gpu, FaultyKernelsAreRefused) {
+  std::string text = slurp(NAUTILUS_SOURCE_DIR "/tests/cuda/samples/written_and_read.mtile");
+  const std::string barrier = "      block_sync\n";
+  ASSERT_NE(text.find(barrier), std::string::npos);
+  text.erase(text.find(barrier), barrier.size());
+  const std::string file = write_temp("race.mtile", text), out = folder("race");
+  const Ran r = nautilusc({"compile", file, "--size", "N=3", "-o", out, "--json"});
+  EXPECT_EQ(r.status, kNo) << r.out;
+  EXPECT_NE(r.json()["error"]["why"].get<std::string>().find("race"), std::string::npos) << r.out;
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_EQ(nautilusc({"compile", file, "--size", "N=3", "-o", out, "--no-check"}).status, kGood);
+}
+
 TEST(Gpu, WrapperIsPython) {
   if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "python3 is not there";
   const std::string out = folder("python");

@@ -84,11 +84,12 @@ void drop_unused(std::vector<Line>& prologue, const std::vector<Line>& body) {
 
 }  // namespace
 
-void KernelEmitter::find_written(const Region& r) {
+void KernelEmitter::find_touched(const Region& r) {
   for (const Instr& i : r.body) {
-    if (i.code == Code::StoreGlobal || i.code == Code::AtomicAdd || i.code == Code::BulkStore)
-      written_.insert(i.tensor);
-    for (const Region& inner : i.regions) find_written(inner);
+    const bool writes =
+        i.code == Code::StoreGlobal || i.code == Code::AtomicAdd || i.code == Code::BulkStore;
+    if (!i.tensor.empty()) (writes ? written_ : read_).insert(i.tensor);
+    for (const Region& inner : i.regions) find_touched(inner);
   }
 }
 
@@ -105,8 +106,11 @@ void KernelEmitter::signature() {
   std::vector<std::string> parameters;
   for (const TensorDecl& t : m_.tensors) {
     if (const std::string h = header_of(t.type); !h.empty()) helpers_.use("header_" + h);
-    parameters.push_back((written_.count(t.name) ? "" : "const ") + std::string(c_type(t.type)) +
-                         "* __restrict__ " + source_.tensors.at(t.name));
+    // What other threads write is read after a barrier: a restricted pointer would let the compiler
+    // take what this thread knew before it.
+    const bool written = written_.count(t.name), both = written && read_.count(t.name);
+    parameters.push_back((written ? "" : "const ") + std::string(c_type(t.type)) +
+                         (both ? "* " : "* __restrict__ ") + source_.tensors.at(t.name));
   }
   for (const std::string& s : m_.sizes)
     parameters.push_back("int64_t " + source_.sizes.at(s) + "_size");
@@ -469,7 +473,7 @@ void KernelEmitter::branch(const Instr& i) {
 }
 
 std::optional<Refusal> KernelEmitter::emit() {
-  for (const Role& r : k_.roles) find_written(r.body);
+  for (const Role& r : k_.roles) find_touched(r.body);
   launch_.kernel = source_.kernels.at(k_.name);
   for (const auto& g : k_.grid) launch_.grid.push_back(g.extent);
   launch_.threads = k_.threads();

@@ -46,7 +46,7 @@ void KernelEmitter::unrolled(const std::string& var, int count, const std::funct
 std::string KernelEmitter::hoist(const std::string& type, const std::string& wanted,
                                  const std::string& e) {
   if (in_parens(e) == e && e.find_first_of("([ ") == std::string::npos) return e;
-  auto [it, fresh] = role_hoisted_.try_emplace(e);
+  auto [it, fresh] = role_hoisted_.try_emplace(type + " " + e);
   if (fresh) {
     it->second = names_.fresh(wanted);
     role_prologue_.push_back({"const " + type + " " + it->second + " = " + e + ";", -1});

@@ -90,8 +90,8 @@ class KernelEmitter {
   std::vector<Line> lines_;     // of the kernel
   std::vector<Line> prologue_;  // of the kernel: constants of a thread
   std::vector<Line> role_prologue_, body_;
-  std::map<std::string, std::string> hoisted_, role_hoisted_;  // expression -> name
-  std::vector<std::map<std::string, std::string>> locals_;     // a region: declaration -> name
+  std::map<std::string, std::string> role_hoisted_;         // type and expression -> name
+  std::vector<std::map<std::string, std::string>> locals_;  // a region: declaration -> name
   Namer names_;
   std::map<std::string, std::string> text_;  // IR name -> text: sizes, loop variables, warp
   Facts facts_;
@@ -104,7 +104,7 @@ class KernelEmitter {
   std::map<std::string, std::string> layout_names_;  // placement text -> name
   std::map<std::string, std::string> buffers_;       // buffer, barrier -> its shared address
   std::map<const Instr*, std::vector<const Instr*>> loads_of_;  // of a product
-  std::set<std::string> written_;                               // tensors that the kernel writes
+  std::set<std::string> written_, read_;                        // tensors that the kernel touches
   std::optional<Refusal> error_;
   int indent_ = 1, node_ = -1;
 
@@ -120,7 +120,7 @@ class KernelEmitter {
   void moves(const std::vector<std::pair<int, int>>& to_from);  // values, in parallel
   void find_constants(const Region& r);
   void find_deferred(const Region& r);
-  void find_written(const Region& r);
+  void find_touched(const Region& r);
   void refuse(const Instr& i, const std::string& why);
 
   // emit_values

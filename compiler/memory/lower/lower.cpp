@@ -12,7 +12,7 @@ namespace {
 using namespace lowering;
 
 // Registers a thread that tiles may take: of 255, what addresses and temporaries leave.
-constexpr int64_t kRegisters = 200, kAllRegisters = 250;
+constexpr int64_t kRegisters = 200;
 constexpr int kMostWarps = 16;
 
 int64_t knob(const LowerOptions& o, const std::string& name, int64_t otherwise) {
@@ -93,7 +93,7 @@ class Lowering {
           "lower kernel " + original.name, "",
           std::to_string(asked) + " warps asked for; a block has 1 to 16, a power of two",
           "another number of warps"};
-    if (least > kAllRegisters)
+    if (least > options_.most_registers)
       return Refusal{"lower kernel " + original.name, "",
                      "its tiles take " + std::to_string(least) +
                          " registers a thread with all the warps of a block; a thread has 255",

@@ -1,0 +1,404 @@
+#include "compiler/driver/checking.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "compiler/lower/lower.h"
+#include "compiler/runtime/extents.h"
+#include "compiler/runtime/runtime.h"
+
+namespace nautilus::driver {
+
+namespace {
+
+constexpr int64_t kElements = int64_t(1) << 23;    // of all tensors together
+constexpr uint64_t kOperations = 150'000'000;      // of one run of the interpreter
+constexpr uint64_t kTileOperations = 150'000'000;  // of the tile program
+constexpr double kTolerance = 1e-2;                // of a tensor's largest magnitude
+
+double since(std::chrono::steady_clock::time_point t) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+// Tile sizes of an axis in any of the plan's kernels, as one that all divide; 0: none.
+int64_t tile_of(const sched::Knobs& knobs, const std::string& axis) {
+  int64_t t = 0;
+  const std::string plain = "tile." + axis;
+  for (const auto& [name, value] : knobs)
+    if (value > 0 && (name == plain || name.ends_with("." + plain)))
+      t = t ? std::lcm(t, value) : value;
+  return t;
+}
+
+// Axes whose length a size decides.
+std::set<std::string> axes_of(const poly::Program& p, const poly::Sizes& sizes,
+                              const std::string& size) {
+  poly::Sizes longer = sizes;
+  ++longer[size];
+  std::set<std::string> out;
+  for (const poly::Statement& s : p.statements) {
+    const isl::set now = poly::substitute_params(s.domain, sizes),
+                   then = poly::substitute_params(s.domain, longer);
+    if (now.is_empty()) continue;
+    const auto names = poly::dim_names(s.domain);
+    for (unsigned d = 0; d < names.size(); ++d)
+      if (poly::dim_max(now, d) != poly::dim_max(then, d)) out.insert(names[d]);
+  }
+  return out;
+}
+
+int64_t elements_of(const memory::Module& m, const poly::Sizes& sizes = {}) {
+  int64_t total = 0;
+  for (const memory::TensorDecl& t : m.tensors) {
+    int64_t n = 1;
+    for (const IndexExpr& e : t.extents)
+      if (__builtin_mul_overflow(n, e.evaluate(sizes), &n)) return INT64_MAX;
+    if (__builtin_add_overflow(total, n, &total)) return INT64_MAX;
+  }
+  return total;
+}
+
+// Instructions of a kernel in order, without what they work on.
+void outline(const memory::Region& r, std::string& out) {
+  for (const memory::Instr& i : r.body) {
+    out += std::string(memory::code_name(i.code)) + " ";
+    for (const memory::Region& inner : i.regions) outline(inner, out += "{"), out += "}";
+  }
+}
+std::string outline(const memory::Module& m) {
+  std::string out;
+  for (const memory::Kernel& k : m.kernels)
+    for (const memory::Role& r : k.roles)
+      outline(r.body, out += r.name + " " + std::to_string(r.warps) + " ");
+  return out;
+}
+
+// The plan at other sizes: the same script, lowered the same way.
+struct Sibling {
+  poly::ProgramPtr program;
+  LoweredPlan lowered;
+};
+Expected<Sibling> sibling(const Loaded& in, const sched::Plan& plan, const PlanLowering& how,
+                          const poly::Sizes& sizes) {
+  auto bound = poly::bind_sizes(in.general, sizes);
+  if (!bound) return bound.error();
+  auto program = poly::with_quota(bound->context->get(), poly::kDefaultQuota, [&] {
+    return std::make_shared<const poly::Program>(poly::restrict_to_demanded(*bound));
+  });
+  if (!program) return program.error();
+  const poly::Replay r = poly::replay(*program, plan.script, false);
+  if (!r.schedule)
+    return Refusal{"replay the plan", "", "a step does not apply at " + poly::sizes_text(sizes),
+                   ""};
+  PlanLowering quiet = how;
+  quiet.after = nullptr;
+  quiet.memory.after = nullptr;
+  auto lowered = lower_plan(*r.schedule, quiet);
+  if (!lowered) return lowered.error();
+  return Sibling{*program, *std::move(lowered)};
+}
+
+// First element of an output that differs by more than rounding explains.
+std::optional<std::string> difference(const tile::Module& m, const poly::Buffers& want,
+                                      const poly::Buffers& got) {
+  for (const tile::TensorDecl& t : m.tensors) {
+    if (t.kind != poly::TensorKind::Output) continue;
+    const auto &x = want.at(t.name), &y = got.at(t.name);
+    double scale = 1e-3;
+    for (double v : x)
+      if (std::isfinite(v)) scale = std::max(scale, std::abs(v));
+    for (size_t e = 0; e < x.size(); ++e) {
+      if (x[e] == y[e] || (std::isnan(x[e]) && std::isnan(y[e]))) continue;
+      if (std::abs(x[e] - y[e]) <= kTolerance * scale) continue;
+      std::vector<int64_t> extents;
+      for (const IndexExpr& d : t.extents) extents.push_back(d.evaluate({}));
+      return t.name + runtime::element_text(extents, int64_t(e)) + " is " + std::to_string(y[e]) +
+             ", the tile program computes " + std::to_string(x[e]);
+    }
+  }
+  return std::nullopt;
+}
+
+// One run of the interpreter: every block, or those at the corners of the grid.
+struct Run {
+  memory::Interpretation result;
+  uint64_t blocks = 0, of = 0;
+  bool finished = true;  // within the operations allowed
+};
+Expected<Run> run_blocks(const memory::Module& m, const poly::Sizes& sizes,
+                         const poly::Buffers& inputs, bool all) {
+  Run r;
+  memory::InterpretOptions o;
+  o.max_ops = kOperations;
+  if (!all)
+    o.which = [&r](const std::vector<int64_t>& at, const std::vector<int64_t>& extents) {
+      bool corner = true;
+      for (size_t d = 0; d < at.size(); ++d)
+        corner = corner && (at[d] == 0 || at[d] + 1 == extents[d]);
+      ++r.of;
+      r.blocks += corner;
+      return corner;
+    };
+  auto found = memory::interpret(m, sizes, inputs, o);
+  if (!found) return found.error();
+  r.result = *std::move(found);
+  std::erase_if(r.result.faults, [&](const memory::Fault& f) {
+    if (f.kind != memory::FaultKind::Budget) return false;
+    r.finished = false;
+    return true;
+  });
+  return r;
+}
+
+Refusal faulty(const std::string& name, const poly::Sizes& sizes, const memory::Fault& f) {
+  std::string where = f.instr;
+  if (!f.block.empty()) {
+    where += (where.empty() ? "block" : ", block");
+    for (int64_t b : f.block) where += " " + std::to_string(b);
+  }
+  return Refusal{
+      "check kernel " + name + poly::with_sizes(sizes), where,
+      "the memory interpreter finds " + std::string(memory::fault_name(f.kind)) + ": " + f.text,
+      "another plan; --no-check hands the kernel out as it is"};
+}
+
+}  // namespace
+
+Expected<LoweredPlan> lower_plan(const poly::Schedule& s, const PlanLowering& how) {
+  LoweredPlan out;
+  auto module = lower::lower(s, {true, how.rewriting.numerics});
+  if (!module) return module.error();
+  if (how.after) how.after("lower", *module);
+  out.notes = module->notes;
+  out.tile = tile::rewrite(*module, how.rewriting, &out.report);
+  if (how.after) how.after("rewrite", out.tile);
+  if (auto bad = tile::verify(out.tile)) return *bad;
+  auto memory = memory::lower(out.tile, how.memory);
+  if (!memory) return memory.error();
+  out.memory = *std::move(memory);
+  if (auto bad = memory::verify(out.memory)) return *bad;
+  return out;
+}
+
+poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory::Module& kernels,
+                        int64_t times) {
+  std::set<std::string> counted;  // axes that are dims of every grid
+  for (size_t k = 0; k < kernels.kernels.size(); ++k) {
+    std::set<std::string> own;
+    for (const tile::GridDim& g : kernels.kernels[k].grid)
+      if (k == 0 || counted.count(g.iv)) own.insert(g.iv);
+    counted = std::move(own);
+  }
+  auto stages = plan.knobs.find("stages");
+  const int64_t tiles = stages == plan.knobs.end() ? 2 : std::clamp<int64_t>(stages->second, 1, 4);
+  // Sizes of one value go together: masks compare their axes.
+  struct Group {
+    int64_t step = 1, least = 1;
+    bool keep = false;
+  };
+  std::map<int64_t, Group> groups;
+  for (const auto& [name, value] : in.sizes) {
+    Group& g = groups[value];
+    const std::set<std::string> axes = axes_of(in.general, in.sizes, name);
+    for (const std::string& a : axes) {
+      const int64_t t = tile_of(plan.knobs, a);
+      if (t) {
+        g.step = std::lcm(g.step, t);
+        g.least = std::max(g.least, times * (tiles + 1));
+      } else if (!counted.count(a)) {
+        g.keep = true;
+      } else {
+        g.least = std::max<int64_t>(g.least, 2);
+      }
+    }
+    if (axes.empty()) g.least = std::max<int64_t>(g.least, 8);  // what gathers reach
+  }
+  poly::Sizes out = in.sizes;
+  for (auto& [name, value] : out)
+    if (const Group& g = groups.at(value); !g.keep)
+      value = std::min(value, value % g.step + g.least * g.step);
+  return out;
+}
+
+namespace {
+
+// At the smallest sizes at which the kernel is the same, else at the largest that were tried and
+// its own.
+class Checking {
+ public:
+  Checking(const Loaded& in, const sched::Plan& plan, const PlanLowering& how,
+           const LoweredPlan& own)
+      : in_(in), plan_(plan), how_(how), own_(own) {}
+
+  Expected<KernelCheck> run() {
+    const auto start = std::chrono::steady_clock::now();
+    if (auto bad = all()) return *bad;
+    c_.seconds = since(start);
+    return c_;
+  }
+
+ private:
+  const Loaded& in_;
+  const sched::Plan& plan_;
+  const PlanLowering& how_;
+  const LoweredPlan& own_;
+  KernelCheck c_;
+
+  void leave_out(const std::string& what) {
+    c_.left_out += (c_.left_out.empty() ? "" : "; ") + what;
+  }
+
+  std::optional<Refusal> all() {
+    c_.sizes = in_.sizes;
+    std::optional<Sibling> small;
+    bool same = false;
+    const std::string text = outline(own_.memory);
+    for (int64_t times = 1; times <= 4 && !same; times *= 2) {
+      auto sizes = poly::with_quota(in_.general.context->get(), poly::kDefaultQuota,
+                                    [&] { return small_sizes(in_, plan_, own_.memory, times); });
+      if (!sizes || *sizes == in_.sizes) break;
+      auto s = sibling(in_, plan_, how_, *sizes);
+      if (!s) {
+        if (!small) leave_out("smaller sizes: " + s.error().why);
+        break;
+      }
+      small = *std::move(s);
+      c_.sizes = *sizes;
+      same = outline(small->lowered.memory) == text;
+    }
+    if (!small)
+      return blocks({std::make_shared<const poly::Program>(in_.program), own_}, in_.sizes, true);
+    c_.reduced = true;
+    if (auto bad = blocks(*small, c_.sizes, true)) return bad;
+    if (same) return std::nullopt;
+    if (elements_of(own_.memory) <= kElements)
+      return blocks({std::make_shared<const poly::Program>(in_.program), own_}, in_.sizes, false);
+    leave_out("the kernel at the smaller sizes is not the same instruction by instruction");
+    return std::nullopt;
+  }
+
+  // Blocks at the corners of the grid, then, if wanted and not too many, all with their values.
+  std::optional<Refusal> blocks(const Sibling& at, const poly::Sizes& sizes, bool every) {
+    const memory::Module& m = at.lowered.memory;
+    if (elements_of(m) > kElements) {
+      leave_out("its tensors are too large to interpret");
+      return std::nullopt;
+    }
+    const poly::Buffers inputs = runtime::make_inputs(*at.program, sizes, 1);
+    auto corners = run_blocks(m, {}, inputs, false);
+    if (!corners) {
+      leave_out(corners.error().why);
+      return std::nullopt;
+    }
+    c_.operations += corners->result.ops;
+    if (!corners->result.faults.empty()) return faulty(m.name, sizes, corners->result.faults[0]);
+    c_.done = true;
+    const double total = double(corners->result.ops) * double(corners->of) /
+                         double(std::max<uint64_t>(1, corners->blocks));
+    if (!corners->finished)
+      leave_out("blocks at the corners of the grid after " + std::to_string(kOperations) +
+                " operations");
+    if (!every) return std::nullopt;
+    if (!corners->finished || total > double(kOperations)) {
+      leave_out("blocks other than those at the corners of the grid");
+      return std::nullopt;
+    }
+    return whole(at, sizes, inputs);
+  }
+
+  std::optional<Refusal> whole(const Sibling& at, const poly::Sizes& sizes,
+                               const poly::Buffers& inputs) {
+    const memory::Module& m = at.lowered.memory;
+    auto run = run_blocks(m, {}, inputs, true);
+    if (!run) {
+      leave_out(run.error().why);
+      return std::nullopt;
+    }
+    c_.operations += run->result.ops;
+    if (!run->result.faults.empty()) return faulty(m.name, sizes, run->result.faults[0]);
+    if (!run->finished) {
+      leave_out("blocks other than those at the corners of the grid");
+      return std::nullopt;
+    }
+    c_.every_block = true;
+    tile::InterpretOptions o;
+    o.max_ops = kTileOperations;
+    const auto want = tile::interpret(at.lowered.tile, {}, inputs, o);
+    if (!want) {
+      leave_out("values: " + want.error().why);
+      return std::nullopt;
+    }
+    if (auto bad = difference(at.lowered.tile, *want, run->result.outputs))
+      return Refusal{"check kernel " + m.name + poly::with_sizes(sizes), "",
+                     "it computes other values than the tile program: " + *bad,
+                     "another plan; --no-check hands the kernel out as it is"};
+    c_.values = true;
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
+                                    const PlanLowering& how, const LoweredPlan& own) {
+  return Checking(in, plan, how, own).run();
+}
+
+// Inputs without a program: small integers, normal numbers.
+Expected<KernelCheck> check_kernels(const memory::Module& m, const poly::Sizes& sizes) {
+  const auto start = std::chrono::steady_clock::now();
+  KernelCheck c;
+  c.sizes = sizes;
+  for (const std::string& s : m.sizes)
+    if (!sizes.count(s)) c.left_out = "a memory program is checked at sizes given with --size";
+  if (c.left_out.empty() && elements_of(m, sizes) > kElements)
+    c.left_out = "its tensors are too large to interpret";
+  if (!c.left_out.empty()) return c;
+  poly::Buffers inputs;
+  std::mt19937_64 rng(1);
+  for (const memory::TensorDecl& t : m.tensors) {
+    if (t.kind != poly::TensorKind::Input) continue;
+    int64_t n = 1;
+    for (const IndexExpr& e : t.extents) n *= e.evaluate(sizes);
+    std::vector<double>& values = inputs[t.name];
+    for (; n > 0; --n)
+      values.push_back(is_float(t.type) ? double(int64_t(rng() % 2001) - 1000) / 500
+                                        : double(rng() % 2));
+  }
+  auto run = run_blocks(m, sizes, inputs, true);
+  if (!run) return run.error();
+  if (!run->result.faults.empty()) return faulty(m.name, sizes, run->result.faults[0]);
+  c.done = true;
+  c.every_block = run->finished;
+  if (!run->finished)
+    c.left_out = "blocks after " + std::to_string(kOperations) + " operations";
+  else
+    c.left_out = "values: there is no program to compare with";
+  c.operations = run->result.ops;
+  c.seconds = since(start);
+  return c;
+}
+
+nlohmann::json to_json(const KernelCheck& c) {
+  return {{"done", c.done},       {"sizes", c.sizes},
+          {"reduced", c.reduced}, {"every_block", c.every_block},
+          {"values", c.values},   {"operations", c.operations},
+          {"seconds", c.seconds}, {"left_out", c.left_out}};
+}
+
+std::string to_text(const KernelCheck& c) {
+  std::string s = c.done ? "checked by the memory interpreter" : "not checked";
+  if (c.done) {
+    for (const auto& [name, value] : c.sizes)
+      s += (name == c.sizes.begin()->first ? " at " : " ") + name + "=" + std::to_string(value);
+    s += c.every_block ? ", every block" : ", not every block";
+    if (c.values) s += ", values against the tile program";
+    s += ", " + human_time(c.seconds);
+  }
+  return s + (c.left_out.empty()
+                  ? ""
+                  : (c.done ? " (left out: " : ": ") + c.left_out + (c.done ? ")" : ""));
+}
+
+}  // namespace nautilus::driver
