@@ -112,8 +112,9 @@ class Inliner {
     const isl::pw_multi_aff there = to.as_pw_multi_aff();
     const isl::pw_aff value = isl::pw_aff(s.indices.at(k)).pullback(there);
     leaf.map = value.as_map().coalesce();
-    if (value.n_piece() == 1) {
-      leaf.index = value.as_aff();
+    const isl::pw_aff anywhere = value.gist(value.domain());  // an aff holds for all instances
+    if (anywhere.n_piece() == 1) {
+      leaf.index = anywhere.as_aff();
     } else {
       fail("an index value is piecewise after inlining");
     }

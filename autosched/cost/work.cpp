@@ -85,7 +85,7 @@ const char* combine_unit(poly::ReduceOp op) {
 // sum over reduced dims of a product of two reads: what a matrix unit computes.
 bool is_product_sum(const StmtModel& m, Type* operand_type, bool* mixed) {
   const poly::Statement& s = *m.stmt;
-  if (!s.reduction || s.reduction->op != poly::ReduceOp::Sum || !s.expr || s.guard) return false;
+  if (!s.reduction || s.reduction->op != poly::ReduceOp::Sum || !s.expr) return false;
   const ExprNode* e = behind_casts(s.expr);
   if (e->op != Op::Mul) return false;
   const ExprNode *a = behind_casts(e->args[0]), *b = behind_casts(e->args[1]);

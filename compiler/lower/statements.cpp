@@ -208,12 +208,12 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
 
 // The sum of products over `axes` as one operation, or -1. Absent terms have a factor of zero: both
 // factors are masked where they have a condition's axes (zero times what lies outside may be NaN;
-// loads may be zero there already). Where one lacks a condition's axes, its lanes belong to other
-// terms too, and it is assumed finite.
+// loads may be zero there already), and so for a condition on data. Where one lacks a condition's
+// axes, its lanes belong to other terms too, and it is assumed finite.
 tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes, const Cond& before,
                                       Type acc) {
   const Statement& s = *at.info->statement;
-  if (s.reduction->op != ReduceOp::Sum || s.expr->op != Op::Mul || at.guard >= 0 || axes.empty() ||
+  if (s.reduction->op != ReduceOp::Sum || s.expr->op != Op::Mul || axes.empty() ||
       before.any.size() != 1)
     return -1;
   ValueId factors[2];
@@ -232,6 +232,10 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
     for (size_t k : {0, 1}) assumed[k] |= !subset(x, in[k]);
     if (!subset(x, in[0]) && !subset(x, in[1])) return -1;
   }
+  std::set<std::string> guarded;
+  if (at.guard >= 0) guarded = axis_names(kernel_.types.at(at.guard));
+  for (size_t k : {0, 1}) assumed[k] |= !subset(guarded, in[k]);
+  if (!subset(guarded, in[0]) && !subset(guarded, in[1])) return -1;
   if (options_.numerics == tile::Numerics::Strict && (assumed[0] || assumed[1])) return -1;
   for (size_t k : {0, 1}) {
     if (!assumed[k]) continue;
@@ -256,6 +260,8 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
         mine.push_back(atom);
     if (!mine.empty())
       factors[k] = builder().mask(Cond{{mine}}, factors[k], constant(0, elem(factors[k])));
+    if (at.guard >= 0 && subset(guarded, in[k]))
+      factors[k] = builder().map(Op::Select, {at.guard, factors[k], constant(0, elem(factors[k]))});
   }
   const Type wide = arithmetic_type(elem(factors[0]), elem(factors[1]));
   return builder().dot(factors[0], factors[1], {axes.begin(), axes.end()},

@@ -99,6 +99,18 @@ class RollingUpdate {
                         [](const BandMember& m) { return m.mapping == Mapping::Tile; });
   }
 
+  // Whether the child's first members are loops over tiles of the same size as those of the first
+  // child that reduces: what is left of a point-wise statement's band (rows of a tile) is not the
+  // loop that is shared.
+  bool has_the_loop(const Node& child, const Node& reducing) const {
+    if (!fits(child)) return false;
+    if (!fits(reducing)) return true;  // fuse_children says why not
+    const auto &mine = child.children[0]->members, &theirs = reducing.children[0]->members;
+    return std::equal(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(depth_),
+                      theirs.begin(),
+                      [](const BandMember& a, const BandMember& b) { return a.step == b.step; });
+  }
+
   bool all_pointwise(const Node& child) const {
     return std::all_of(child.statements.begin(), child.statements.end(),
                        [&](const std::string& n) { return !program().statement(n)->reduction; });
@@ -111,9 +123,12 @@ class RollingUpdate {
     Names moved;
     const Node* seq = find(w_, sequence_);
     std::vector<NodeId> out_of_the_way;
+    const Node* reducing = nullptr;
+    for (size_t k = first_; k <= last_ && !reducing; ++k)
+      if (!all_pointwise(*seq->children[k])) reducing = seq->children[k].get();
     for (size_t k = first_; k <= last_; ++k) {
       const Node& c = *seq->children[k];
-      if (fits(c) || !all_pointwise(c)) continue;
+      if (!all_pointwise(c) || !reducing || has_the_loop(c, *reducing)) continue;
       out_of_the_way.push_back(c.id);
       for (const std::string& s : c.statements) moved.push_back(s);
     }

@@ -153,6 +153,39 @@ TEST(RollingUpdate, LayerNormProduct) {
               1e-8);
 }
 
+// The rows of a tile that are left in the band of a point-wise statement between two sums are not
+// the tiles of columns that the sums share.
+TEST(RollingUpdate, RowsLeftOfATileAreNotTheLoop) {
+  Builder b(make_context(), "rms", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("w", TensorKind::Input, {"N"});
+  for (const char* t : {"q", "r", "T"}) b.tensor(t, TensorKind::Temp, {"M"});
+  b.tensor("y", TensorKind::Output, {"M"});
+  b.statement("q", "i,j", ij, "i", {{"x", "i,j"}}, rd(0) * rd(0), over(ReduceOp::Sum, {1}));
+  b.statement("r", "i", "0 <= i < M", "i", {{"q", "i"}},
+              Expr::make(Op::Rsqrt, {rd(0) + Expr::constant(1e-5)}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"r", "i"}, {"w", "j"}}, rd(0) * rd(1) * rd(2),
+              over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Session t(b.done());
+  for (const char* s : {"S_q", "S_r", "S_T", "S_y"}) {
+    json sizes = json::array({2});
+    if (find(t.s, t.band(s))->members.size() == 2) sizes.push_back(0);
+    t.must("tile", {{"node", t.band(s)}, {"sizes", sizes}});
+  }
+  t.must("fuse", {{"node", t.root()}, {"first", 0}, {"last", 3}, {"depth", 1}});
+  for (const char* s : {"S_q", "S_T"}) t.must("tile", {{"node", t.band(s)}, {"sizes", {0, 4}}});
+  NodeId inside = -1;
+  for (const Node* n : preorder(t.s))
+    if (n->kind == NodeKind::Sequence) inside = n->id;
+  const Outcome o =
+      t.apply("rolling_update", {{"node", inside}, {"first", 0}, {"last", 2}, {"depth", 1}});
+  ASSERT_TRUE(o.accepted()) << words(o) << "\n" << to_text(t.s);
+  ASSERT_EQ(t.s.repairs.size(), 1u);
+  EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << "\n" << to_text(t.s);
+  expect_same(t, {{"M", 5}, {"N", 9}}, {{"x", noise(45, 10)}, {"w", noise(9, 11)}}, 1e-8);
+}
+
 // One more loop joins what is already fused: its repair pays for its own sources.
 TEST(RollingUpdate, JoinsOneByOne) {
   Session t(attention(make_context()));
