@@ -2,6 +2,7 @@
 // are refused; the recorded ones pass.
 #include "polyhedral/verify_rolling.h"
 #include "tests/polyhedral/repair_helpers.h"
+#include "tests/polyhedral/verify_reason.h"
 
 namespace nautilus::poly {
 namespace {
@@ -14,13 +15,27 @@ std::vector<const Repair*> all(const Schedule& s) {
   return out;
 }
 
-// A fault that only the values show, and that the verifier as a whole refuses.
-void expect_wrong(const Schedule& s, const std::string& what) {
+// The reason (verify_reason.h) of an accumulator that does not end as it should.
+std::string ends_wrong(const std::string& tensor) {
+  return tensor + "[..] ends as # on sampled data, and should be #";
+}
+
+void expect_illegal(const Schedule& s, const std::string& why) {
+  const Verification v = verify(s);
+  EXPECT_FALSE(v.ok);
+  EXPECT_EQ(v.verdict.kind, VerdictKind::Illegal);
+  EXPECT_EQ(verifying::reason(v.verdict.why), why) << v.verdict.why;
+}
+
+// A fault that only the values show, for this reason, and that the verifier as a whole refuses for
+// the same one.
+void expect_wrong(const Schedule& s, const std::string& what, const std::string& why) {
   SCOPED_TRACE(what);
   const auto d = verifying::rolling_doubt(s, all(s));
   ASSERT_TRUE(d) << "a planted fault was not seen\n" << to_text(s);
   EXPECT_FALSE(d->undecided) << d->why;
-  EXPECT_FALSE(verify(s).ok);
+  EXPECT_EQ(verifying::reason(d->why), why) << d->why;
+  expect_illegal(s, "repair of " + s.repairs[0].targets[0] + ": " + why);
 }
 
 Schedule attention_in_one_loop(const ProgramPtr& p) {
@@ -49,18 +64,21 @@ TEST(VerifyRolling, WrongCorrections) {
     EXPECT_TRUE(verify(s).ok) << verify(s).verdict.why;
     const Expr t = var("t0"), old = var("m"), now = var("m'");
     for (size_t k : {0, 1}) {
-      expect_wrong(with_correction(s, k, t), "none");
-      expect_wrong(with_correction(s, k, t * exp(now - old)), "the wrong way round");
-      expect_wrong(with_correction(s, k, t * exp(Expr::constant(2) * (old - now))), "squared");
-      expect_wrong(with_correction(s, k, t * exp(old - now)), "no guard at the first step");
-      expect_wrong(with_correction(s, k, t * exp(old - var("l'"))), "a name that is not there");
+      const std::string wrong = ends_wrong(k == 0 ? "l" : "Oa");
+      expect_wrong(with_correction(s, k, t), "none", wrong);
+      expect_wrong(with_correction(s, k, t * exp(now - old)), "the wrong way round", wrong);
+      expect_wrong(with_correction(s, k, t * exp(Expr::constant(2) * (old - now))), "squared",
+                   wrong);
+      expect_wrong(with_correction(s, k, t * exp(old - now)), "no guard at the first step", wrong);
+      expect_wrong(with_correction(s, k, t * exp(old - var("l'"))), "a name that is not there",
+                   "a correction uses a name that is neither an accumulator nor a source");
       const Expr h = s.repairs[k].corrections[0];
-      expect_wrong(with_correction(s, k, h + Expr::constant(1e-3)), "an offset");
+      expect_wrong(with_correction(s, k, h + Expr::constant(1e-3)), "an offset", wrong);
     }
     Schedule no_rest = s;
     for (Repair& r : no_rest.repairs)
       for (auto& [tensor, v] : r.rest) v.second = v.first;
-    expect_wrong(no_rest, "what is read at rest is the identity itself");
+    expect_wrong(no_rest, "what is read at rest is the identity itself", ends_wrong("l"));
   }
 }
 
@@ -74,7 +92,12 @@ TEST(VerifyRolling, WrongOrderUnderTheBand) {
   const Schedule s = replace(t.s, seq->id, make_sequence(children, seq->id));
   const auto d = verifying::rolling_doubt(s, all(s));
   ASSERT_TRUE(d);
-  EXPECT_FALSE(verify(s).ok);
+  EXPECT_FALSE(d->undecided);
+  EXPECT_EQ(verifying::reason(d->why), ends_wrong("l")) << d->why;
+  expect_illegal(
+      s,
+      "S_m[..] and S_P[..] touch the same element of m, and the first must come first; it "
+      "does not");
 }
 
 TEST(VerifyRolling, TilesOfAnySize) {
@@ -86,7 +109,7 @@ TEST(VerifyRolling, TilesOfAnySize) {
               {"sizes", stmt == std::string("S_Oa") ? json{-1, -1, tile, 0} : json{-1, -1, tile}}});
     t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
     EXPECT_TRUE(verify(t.s).ok) << verify(t.s).verdict.why << to_text(t.s);
-    expect_wrong(with_correction(t.s, 0, var("t0")), "none");
+    expect_wrong(with_correction(t.s, 0, var("t0")), "none", ends_wrong("l"));
   }
 }
 
@@ -103,7 +126,7 @@ TEST(VerifyRolling, FamiliesMoveTogether) {
   for (size_t k = 0; k < t.s.repairs[0].corrections.size(); ++k) {
     Schedule s = t.s;
     s.repairs[0].corrections[k] = s.repairs[0].corrections[k] * Expr::constant(1.01);
-    expect_wrong(s, "correction " + std::to_string(k) + " is off by one percent");
+    expect_wrong(s, "correction " + std::to_string(k) + " is off by one percent", ends_wrong("v"));
   }
   // An accumulator of the family that misses a term.
   Schedule s = t.s;
@@ -113,8 +136,13 @@ TEST(VerifyRolling, FamiliesMoveTogether) {
       x.domain = x.domain.intersect(isl::set(p.context->get(), "{ " + x.name + "[i, j] : j > 0 }"));
   p.original = textual_order(p);
   s.program = std::make_shared<const Program>(in_param_order(p));
-  EXPECT_TRUE(verifying::rolling_doubt(s, all(s)));
-  EXPECT_FALSE(verify(s).ok);
+  const auto d = verifying::rolling_doubt(s, all(s));
+  ASSERT_TRUE(d) << "a planted fault was not seen";
+  EXPECT_FALSE(d->undecided);
+  EXPECT_EQ(verifying::reason(d->why),
+            ends_wrong(p.statement(s.repairs[0].targets[1])->write.tensor))
+      << d->why;
+  expect_illegal(s, "repair of S_v: " + s.repairs[0].targets[1] + " has other terms than S_v");
 }
 
 // m skips what the condition on data excludes; T must skip it too, or it adds exp(x + inf) while m
@@ -144,7 +172,7 @@ TEST(VerifyRolling, ConditionsOnData) {
   Program q = *s.program;
   q.statements[1].guard = Expr();
   s.program = s.origin = std::make_shared<const Program>(q);
-  expect_wrong(s, "the target has no condition");
+  expect_wrong(s, "the target has no condition", ends_wrong("T"));
 }
 
 }  // namespace nautilus::poly
