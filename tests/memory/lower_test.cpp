@@ -237,6 +237,31 @@ TEST(Lower, BranchOnData) {
   expect_same(t, {}, 2);
 }
 
+// One warp stores what all hold; what it waits for, all wait for before they part.
+TEST(Lower, BarriersStandBeforeWarpsPart) {
+  const tile::Module t = tile_module(R"(module passing {
+  tensor X: f32[3, 256] input global
+  tensor T: f32[3] temp global
+  tensor Y: f32[3, 256] output global
+  kernel passing {
+    grid g < 3
+    values 7
+    %0: f32[d: 256] = load X[g, d]
+    %1: f32 = reduce sum %0 over (d)
+    store T[g] = %1
+    %2: f32 = load T[g]
+    %3: f32 = mul %2, %2
+    store T[g] = %3
+    %4: f32 = load T[g]
+    %5: f32[d: 256] = mul %0, %4
+    %6: f32[d: 256] = add %5, %2
+    store Y[g, d] = %6
+  }
+}
+)");
+  expect_same(t, knobs({{"warps", 4}}), 8);
+}
+
 TEST(Lower, LongSumOfProductsIsALoopOverPieces) {
   const tile::Module t = tile_module(R"(module gathered {
   tensor P: f32[8, 256] input global

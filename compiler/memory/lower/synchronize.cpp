@@ -43,6 +43,15 @@ void tensors_of(const Region& r, std::set<std::string>& read, std::set<std::stri
   }
 }
 
+// Warps take different sides of a branch.
+bool warps_part(const Instr& branch) {
+  if (!branch.operands.empty()) return true;
+  std::vector<std::string> names;
+  for (const Cond::Conj& conj : branch.cond.any)
+    for (const Cond::Atom& a : conj) a.expr.collect_vars(names);
+  return std::find(names.begin(), names.end(), "warp") != names.end();
+}
+
 class Synchronizing {
  public:
   Synchronizing(Kernel& k, const Rings& rings) : k_(k), rings_(rings) {}
@@ -176,8 +185,8 @@ class Synchronizing {
       case Code::For:
         return loop(i, s, out);
       case Code::If:
-        if (i.operands.empty()) return branch(i, s, out);
-        [[fallthrough]];  // warps part: what its sides need is done before
+        if (!warps_part(i)) return branch(i, s, out);
+        [[fallthrough]];  // what its sides need is done before
       default: {
         const auto all = touches(i);
         for (const auto& [p, write] : all) need(s, p, write, out);
