@@ -42,6 +42,7 @@ TEST(ModelCorpus, FactsOfTheShippedModels) {
        {Facts{"llama-2-7b", 32, 4096, 32, 32, 128, 11008},
         Facts{"qwen2-7b", 28, 3584, 28, 4, 128, 18944},
         Facts{"qwen3-8b", 36, 4096, 32, 8, 128, 12288},
+        Facts{"gemma-2b", 18, 2048, 8, 1, 256, 16384},
         Facts{"glm-4-9b", 40, 4096, 32, 2, 128, 13696},
         Facts{"vit-b-16", 12, 768, 12, 12, 64, 3072}, Facts{"vit-l-16", 24, 1024, 16, 16, 64, 4096},
         Facts{"vit-h-14", 32, 1280, 16, 16, 80, 5120}}) {
@@ -72,8 +73,8 @@ TEST(ModelCorpus, ExpansionsBindInTheCorpus) {
     }
     return it->second;
   };
-  for (const char* name :
-       {"llama-2-7b", "qwen2-7b", "qwen3-8b", "glm-4-9b", "vit-b-16", "vit-l-16", "vit-h-14"})
+  for (const char* name : {"llama-2-7b", "qwen2-7b", "qwen3-8b", "gemma-2b", "glm-4-9b", "vit-b-16",
+                           "vit-l-16", "vit-h-14"})
     for (int64_t tp : {1, 4}) {
       auto k = spec::expand_model(name, {"", 2, 1024, tp});
       ASSERT_TRUE(k) << k.error().text();
@@ -110,6 +111,20 @@ TEST(ModelExpansion, GroupedHeadsPrefillAndDecode) {
   const ModelKernel* f = kernel(*k, "decode", "feed-forward");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->sizes, (poly::Sizes{{"N", 3}, {"D", 4096}, {"F", 7168}}));
+}
+
+TEST(ModelExpansion, OneKeyValueHead) {
+  auto k = spec::expand_model("gemma-2b", {"", 1, 1024, 2});
+  ASSERT_TRUE(k) << k.error().text();
+  const ModelKernel* a = kernel(*k, "prefill", "attention");
+  ASSERT_NE(a, nullptr);
+  EXPECT_EQ(a->kernel, "attention_causal_mqa");
+  EXPECT_EQ(a->sizes, (poly::Sizes{{"B", 1}, {"H", 4}, {"N", 1024}, {"M", 1024}, {"D", 256}}));
+  const ModelKernel* r = kernel(*k, "prefill", "residual sum and normalization");
+  ASSERT_NE(r, nullptr);
+  EXPECT_EQ(r->kernel, "rmsnorm_residual");
+  EXPECT_EQ(r->count, 36);
+  EXPECT_EQ(kernel(*k, "prefill", "first normalization")->count, 1);
 }
 
 TEST(ModelExpansion, PhaseSelects) {

@@ -15,6 +15,28 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AWKWARD = (1, 17, 65, 129, 1025)
+ATTENTION = {"B": 1, "H": 32, "N": 4096, "M": 4096, "D": 128}
+# Sizes of the models that the specs name.
+REAL = {
+    "attention_causal": ATTENTION,
+    "attention_causal_gqa": {"B": 1, "Hk": 8, "G": 4, "N": 4096, "M": 4096, "D": 128},
+    "attention_causal_mqa": {"B": 1, "H": 8, "N": 4096, "M": 4096, "D": 256},
+    "attention_sink": {**ATTENTION, "D": 64},
+    "attention_lse": ATTENTION,
+    "attention_qk_norm": {**ATTENTION, "D": 64},
+    "attention_mla": {"B": 1, "H": 32, "N": 4096, "M": 4096, "D": 192, "E": 128},
+    "attention_t5": {**ATTENTION, "N": 512, "M": 512, "D": 64, "Buckets": 32},
+    "attention_ragged": {**ATTENTION, "B": 4, "N": 1024, "M": 1024},
+    "attention_window": {**ATTENTION, "W": 1024},
+    "rmsnorm": {"N": 4096, "D": 4096},
+    "rmsnorm_residual": {"N": 4096, "D": 4096},
+    "matmul": {"N": 4096, "M": 4096, "K": 4096},
+    "matmul_batched": {"B": 32, "N": 1024, "M": 1024, "K": 128},
+    "matmul_chain": {"N": 4096, "K": 4096, "R": 128, "M": 4096},
+    "lora": {"N": 4096, "K": 4096, "M": 4096, "R": 16},
+}
+# Rows without any key: more queries than keys under a causal mask, a prefix or window of nothing.
+EMPTY = [{"N": 65, "M": 17}, {"N": 130, "M": 129}, {"W": 0}, {"A": 0}, {"M": 0}]
 
 
 def call(args, seconds):
@@ -41,9 +63,16 @@ def allowed(program, file, name, value):
 
 
 def cases(program, file):
-    """Typical sizes; then every size that may be is 1, 17, ...: long ones one at a time."""
+    """Typical and real sizes; rows without a key; then every size that may be is 1, 17, ...: long ones one at a time."""
     base = typical(program, file)
     yield base
+    name = pathlib.Path(file).stem
+    if name in REAL:
+        yield {**base, **REAL[name]}
+    if name.startswith("attention_"):
+        for sizes in EMPTY:
+            if set(sizes) <= set(base):
+                yield {**base, **sizes}
     for value in AWKWARD:
         free = [s for s in base if allowed(program, file, s, value)]
         if value <= 65:

@@ -172,6 +172,23 @@ TEST(Plans, AwkwardSizes) {
 // Windows and prefixes leave rows, or whole tiles of columns, without a term.
 TEST(Plans, RowsWithoutTerms) {
   expect_right("attention_window", {{"B", 1}, {"H", 1}, {"N", 40}, {"M", 12}, {"W", 5}, {"D", 16}});
+  for (const char* kernel : {"attention_sink", "attention_lse"})
+    expect_right(kernel, {{"B", 1}, {"H", 1}, {"N", 20}, {"M", 12}, {"D", 16}}, {}, 20);
+  for (const auto& [n, a] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 0}, {17, 0}, {17, 8}, {33, 1}})
+    expect_right("attention_prefix_lm", {{"B", 1}, {"H", 1}, {"N", n}, {"A", a}, {"D", 16}}, {},
+                 20);
+}
+
+// Lengths read from memory: none, one tile and a bit, all of one sequence or of both.
+TEST(Plans, Lengths) {
+  for (const std::vector<double>& lengths :
+       std::vector<std::vector<double>>{{0, 0}, {0, 33}, {40, 1}}) {
+    const Change set = [&](Buffers& in) { in.at("length") = lengths; };
+    expect_right("attention_ragged", {{"B", 2}, {"H", 1}, {"N", 9}, {"M", 40}, {"D", 16}}, set, 20);
+    expect_right("attention_paged", {{"B", 2}, {"H", 1}, {"L", 3}, {"Pages", 6}, {"D", 16}}, set,
+                 20);
+  }
 }
 
 TEST(Plans, LargeLogits) {
