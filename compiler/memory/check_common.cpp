@@ -194,4 +194,24 @@ std::string check_element(const Scope& s, const Instr& i, size_t first,
   return check_names(s, i.cond, axes);
 }
 
+std::optional<nautilus::Op> combining(poly::ReduceOp op) {
+  switch (op) {
+    case poly::ReduceOp::Sum:
+      return nautilus::Op::Add;
+    case poly::ReduceOp::Prod:
+      return nautilus::Op::Mul;
+    case poly::ReduceOp::Max:
+      return nautilus::Op::Max;
+    case poly::ReduceOp::Min:
+      return nautilus::Op::Min;
+    case poly::ReduceOp::Any:
+      return nautilus::Op::Or;
+    case poly::ReduceOp::All:
+      return nautilus::Op::And;
+    case poly::ReduceOp::User:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace nautilus::memory

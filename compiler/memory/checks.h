@@ -26,6 +26,8 @@ std::vector<std::string> names_of(const std::vector<Axis>& axes);
 // Names in an expression that are neither axes nor uniform.
 std::string check_names(const Scope& s, const IndexExpr& e, const std::vector<Axis>& axes);
 std::string check_names(const Scope& s, const Cond& c, const std::vector<Axis>& axes);
+// What a reduction combines two values with: Sum -> Add ...; nothing for User.
+std::optional<nautilus::Op> combining(poly::ReduceOp op);
 // The largest number known to divide every value; 0: of 0.
 int64_t divisor(const IndexExpr& e, const std::map<std::string, int64_t>& known);
 // e is one axis plus what is uniform: that axis.

@@ -2,30 +2,11 @@
 // the element type; padding is computed like the rest and means nothing.
 #include <cmath>
 
+#include "compiler/memory/checks.h"
 #include "compiler/memory/interpret_machine.h"
 
 namespace nautilus::memory {
 namespace {
-
-std::optional<nautilus::Op> fold_op(poly::ReduceOp op) {
-  switch (op) {
-    case poly::ReduceOp::Sum:
-      return nautilus::Op::Add;
-    case poly::ReduceOp::Prod:
-      return nautilus::Op::Mul;
-    case poly::ReduceOp::Max:
-      return nautilus::Op::Max;
-    case poly::ReduceOp::Min:
-      return nautilus::Op::Min;
-    case poly::ReduceOp::Any:
-      return nautilus::Op::Or;
-    case poly::ReduceOp::All:
-      return nautilus::Op::And;
-    case poly::ReduceOp::User:
-      break;
-  }
-  return std::nullopt;
-}
 
 // An operand read at the positions of the result.
 struct Operand {
@@ -135,7 +116,7 @@ bool Machine::any_held(const Warp& w, const Step& s) const {
 void Machine::reduce(Warp& w, const Step& s) {
   const Fold::Warp& f = s.fold->of(w.index);
   const std::vector<double>& in = w.values[size_t(s.in[0])].at;
-  const auto op = fold_op(s.instr->reduce);
+  const auto op = combining(s.instr->reduce);
   EvalEnv env;
   env.round_casts = options_.round_values;
   auto combine = [&](double a, double b) {

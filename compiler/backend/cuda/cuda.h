@@ -24,6 +24,8 @@ struct TensorMap {
   int swizzle = 0;  // 0: none, 1: 32, 2: 64, 3: 128 bytes (CUtensorMapSwizzle's values)
 };
 
+int tensor_map_type(Type t);  // CUtensorMapDataType; bytes where it has no type of that name
+
 // One kernel, in order. Its arguments: a pointer a tensor (Source::tensors), an int64_t a size
 // (Source::sizes), a CUtensorMap each of `maps`. One linear grid of the product of `grid` blocks;
 // none where that is 0.

@@ -109,6 +109,23 @@ std::string image;
 
 }  // namespace
 
+int tensor_map_type(Type t) {
+  switch (t) {
+    case Type::F16:
+      return 6;
+    case Type::BF16:
+      return 9;
+    case Type::F32:
+      return 7;
+    case Type::F64:
+      return 8;
+    case Type::I32:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
 std::string emit_header(const Source& s) {
   const std::string name = identifier(s.name);
   Namer names;

@@ -58,24 +58,6 @@ std::string dtype(Type t) {
   return "torch.float32";
 }
 
-// CUtensorMapDataType of an element type.
-int map_type(Type t) {
-  switch (t) {
-    case Type::F16:
-      return 6;
-    case Type::BF16:
-      return 9;
-    case Type::F32:
-      return 7;
-    case Type::F64:
-      return 8;
-    case Type::I32:
-      return 3;
-    default:
-      return 0;
-  }
-}
-
 std::string kind(poly::TensorKind k) {
   return k == poly::TensorKind::Input ? "input" : k == poly::TensorKind::Output ? "output" : "temp";
 }
@@ -135,7 +117,7 @@ std::string launch_rows(const cuda::Source& s) {
     for (const cuda::TensorMap& m : l.maps) {
       std::vector<std::string> box;
       for (const int b : m.box) box.push_back(std::to_string(b));
-      maps += "(" + quoted(m.tensor) + ", " + std::to_string(map_type(m.elem)) + ", " +
+      maps += "(" + quoted(m.tensor) + ", " + std::to_string(cuda::tensor_map_type(m.elem)) + ", " +
               expressions(m.extents) + ", " + expressions(m.strides) + ", " + tuple(box) + ", " +
               std::to_string(m.swizzle) + "), ";
     }

@@ -1,6 +1,7 @@
 // Long reductions and products as loops over pieces.
 #include <algorithm>
 
+#include "compiler/memory/checks.h"
 #include "compiler/memory/lower/tiles.h"
 
 namespace nautilus::memory::lowering {
@@ -203,7 +204,7 @@ class StripMining {
     if (!whole || !(loop.lower == IndexExpr(0)) || loop.step != 1) return false;
     const tile::Instr &reduce = r.body[end], &sum = r.body[end + 1];
     const nautilus::Op op =
-        reduce.code == TileCode::Dot ? nautilus::Op::Add : combining(reduce.reduce);
+        reduce.code == TileCode::Dot ? nautilus::Op::Add : *combining(reduce.reduce);
     if (sum.code != TileCode::Map || sum.op != op || sum.results != r.yields) return false;
     const std::set<TileId> terms(sum.operands.begin(), sum.operands.end());
     if (terms != std::set<TileId>{reduce.results[0], r.args[0]}) return false;
@@ -292,7 +293,7 @@ class StripMining {
     part.results = {b.fresh(total)};
     const TileId term = part.results[0];
     body.body.push_back(std::move(part));
-    body.yields = {b.map(dot ? nautilus::Op::Add : combining(reduce.reduce), {term, carried})};
+    body.yields = {b.map(dot ? nautilus::Op::Add : *combining(reduce.reduce), {term, carried})};
 
     std::vector<tile::Instr> out;
     for (size_t n = 0; n < end; ++n)

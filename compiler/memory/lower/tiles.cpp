@@ -21,23 +21,6 @@ double identity_of(const tile::Instr& reduce) {
   return poly::identity_value(r);
 }
 
-nautilus::Op combining(poly::ReduceOp op) {
-  switch (op) {
-    case poly::ReduceOp::Prod:
-      return nautilus::Op::Mul;
-    case poly::ReduceOp::Max:
-      return nautilus::Op::Max;
-    case poly::ReduceOp::Min:
-      return nautilus::Op::Min;
-    case poly::ReduceOp::Any:
-      return nautilus::Op::Or;
-    case poly::ReduceOp::All:
-      return nautilus::Op::And;
-    default:
-      return nautilus::Op::Add;
-  }
-}
-
 namespace {
 
 void count(const tile::Region& r, std::map<TileId, int>& uses) {

@@ -60,6 +60,5 @@ tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules, std::set<st
 std::map<TileId, int> use_counts(const tile::Kernel& k);
 bool has_axis(const std::vector<Axis>& axes, const std::string& name);
 double identity_of(const tile::Instr& reduce);
-nautilus::Op combining(poly::ReduceOp op);  // Sum -> Add ...; not for User
 
 }  // namespace nautilus::memory::lowering

@@ -17,24 +17,6 @@ uint64_t bytes_of(const JobTensor& t) {
   return static_cast<uint64_t>(t.elements) * static_cast<uint64_t>(type_bytes(t.type));
 }
 
-// CUtensorMapDataType of an element type.
-int map_type(Type t) {
-  switch (t) {
-    case Type::F16:
-      return 6;
-    case Type::BF16:
-      return 9;
-    case Type::F32:
-      return 7;
-    case Type::F64:
-      return 8;
-    case Type::I32:
-      return 3;
-    default:
-      return 0;  // bytes
-  }
-}
-
 }  // namespace
 
 Session::~Session() {
@@ -116,10 +98,10 @@ void* Session::encode(const JobMap& m) {
   const std::vector<uint32_t> box(m.box.begin(), m.box.end()), ones(m.box.size(), 1);
   // An empty tensor has no map; no block of its kernel runs.
   if (std::find(extents.begin(), extents.end(), 0u) != extents.end()) return &map;
-  check(d_().TensorMapEncodeTiled(&map, map_type(m.elem), static_cast<unsigned>(extents.size()),
-                                  reinterpret_cast<void*>(tensors_[static_cast<size_t>(m.tensor)]),
-                                  extents.data(), strides.data(), box.data(), ones.data(), 0,
-                                  m.swizzle, kPromoteTo128, 0),
+  check(d_().TensorMapEncodeTiled(
+            &map, cuda::tensor_map_type(m.elem), static_cast<unsigned>(extents.size()),
+            reinterpret_cast<void*>(tensors_[static_cast<size_t>(m.tensor)]), extents.data(),
+            strides.data(), box.data(), ones.data(), 0, m.swizzle, kPromoteTo128, 0),
         "make the tensor map of " + job_.tensors[static_cast<size_t>(m.tensor)].name);
   return &map;
 }
