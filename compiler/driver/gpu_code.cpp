@@ -83,6 +83,7 @@ int64_t spills(const GpuCode& c) {
 }
 
 constexpr int kMostWarps = 16;
+constexpr double kFarSlower = 20;   // than the best plan: not what was asked for
 constexpr int64_t kLeastTile = 16;  // of what is halved
 constexpr size_t kBeside = 4;       // plans beside one that are tried
 // The lowering counts what is live, not what the compiler shares and reorders; where the compiler
@@ -293,7 +294,13 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
   if (auto t = memory::parse_target(target); !t) return t.error();
   std::optional<Refusal> last;
   std::vector<std::string> passed_over;
+  const auto predicted = [](const Choice& c) { return c.about.value("predicted_seconds", 0.0); };
   for (const Choice& choice : choices) {
+    if (last && predicted(choice) > kFarSlower * predicted(choices.front()))
+      return Refusal{"find a plan that becomes a kernel", "",
+                     last->text() + "; what is left is predicted to be " +
+                         std::to_string(int(kFarSlower)) + " times slower and more",
+                     "more --max-plans or --seconds, or --schedule original"};
     auto code = Generation(target, *machine, flags, printer).run(choice);
     if (code) {
       code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());

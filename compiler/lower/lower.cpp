@@ -1,5 +1,6 @@
 #include "compiler/lower/lower.h"
 
+#include "compiler/lower/contract.h"
 #include "compiler/lower/kernel_lowering.h"
 #include "polyhedral/isl_index.h"
 
@@ -15,6 +16,15 @@ tile::TensorDecl declaration(const Analysis& a, const poly::Tensor& t, Scope sco
   tile::TensorDecl d{t.name, t.type, t.kind, scope, {}};
   for (int64_t e : a.extents.at(t.name)) d.extents.push_back(IndexExpr(e));
   return d;
+}
+
+// Of a block-local buffer.
+std::vector<int64_t> extents_in(const tile::Kernel& k, const std::string& tensor) {
+  std::vector<int64_t> out;
+  for (const tile::TensorDecl& t : k.shared)
+    if (t.name == tensor)
+      for (const IndexExpr& e : t.extents) out.push_back(e.constant());
+  return out;
 }
 
 bool has_elements(const Analysis& a, const std::string& tensor) {
@@ -141,6 +151,7 @@ struct ModuleLowering {
       KernelLowering kernel(a, plan, module, options, out);
       auto failure = kernel.run(root);
       if (!failure) {
+        contract_buffers(out);
         for (const std::string& n : kernel.notes())
           if (std::find(module.notes.begin(), module.notes.end(), n) == module.notes.end())
             module.notes.push_back(n);
@@ -188,8 +199,8 @@ Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& optio
       const double id = identity_value(*w->reduction);
       if (scope == Scope::Shared) {
         Region body;
-        fill(bodies[k], body, m.module, *a->program->tensor(tensor), a->extents.at(tensor), id,
-             w->name, false);
+        fill(bodies[k], body, m.module, *a->program->tensor(tensor), extents_in(bodies[k], tensor),
+             id, w->name, false);
         body.body.insert(body.body.end(), std::make_move_iterator(bodies[k].body.body.begin()),
                          std::make_move_iterator(bodies[k].body.body.end()));
         bodies[k].body.body = std::move(body.body);
