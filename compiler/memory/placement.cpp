@@ -1,6 +1,9 @@
 // Placements: extents, projections, and what turns one into another.
 #include <algorithm>
+#include <bit>
 #include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "compiler/memory/f2.h"
 
@@ -124,28 +127,61 @@ bool found_within(const Linear& from, const Linear& to, const std::set<std::stri
   return true;
 }
 
+// Every element of a placement as one number. Elements are linear over F2 in lanes and warps, and
+// what repeats add lies above the bits of a block, so the numbers of registers, lanes and warps are
+// combined by exclusive or.
+class Elements {
+ public:
+  // `shifts`: where each axis' bits begin in the number.
+  Elements(const Placement& p, const std::map<std::string, int>& shifts, int warps) {
+    const auto number = [&](int64_t r, int l, int w) {
+      uint64_t n = 0;
+      for (const auto& [axis, x] : p.at(r, l, w))
+        if (x != 0) n |= static_cast<uint64_t>(x) << shifts.at(axis);
+      return n;
+    };
+    for (int64_t r = 0; r < p.registers(); ++r) registers.push_back(number(r, 0, 0));
+    for (int l = 0; l < 32; ++l) lanes_.push_back(number(0, l, 0));
+    for (int w = 0; w < warps; ++w) warps_.push_back(number(0, 0, w));
+  }
+  std::vector<uint64_t> registers;  // of lane 0, warp 0
+  uint64_t part(int lane, int warp) const { return lanes_[lane] ^ warps_[warp]; }
+
+ private:
+  std::vector<uint64_t> lanes_, warps_;
+};
+
 // The same question by listing every element: for placements whose blocks differ.
 Exchange exchange_by_points(const Placement& from, const Placement& to) {
-  using Point = std::map<std::string, int64_t>;
-  std::map<Point, std::set<std::pair<int, int>>> holders;  // element -> (warp, lane)
-  auto clean = [](Point p) {
-    std::erase_if(p, [](const auto& c) { return c.second == 0; });
-    return p;
-  };
   const int warps = std::max(from.warps(), to.warps());
+  std::map<std::string, int> bits, shifts;
+  for (const Placement* p : {&from, &to})
+    for (const std::string& a : p->axes()) {
+      int64_t most = p->block(a);
+      for (const Extent& e : p->repeats)
+        if (e.axis == a) most *= e.count;
+      bits[a] = std::max<int>(bits[a], std::bit_width(static_cast<uint64_t>(most)));
+    }
+  int next = 0;
+  for (const auto& [axis, n] : bits) shifts[axis] = std::exchange(next, next + n);
+  if (next > 64) return Exchange::Shared;  // 2^64 elements: always possible, never faster
+  const Elements have(from, shifts, warps), want(to, shifts, warps);
+  std::unordered_map<uint64_t, std::vector<uint32_t>> holders;  // element -> lanes of each warp
   for (int w = 0; w < warps; ++w)
     for (int l = 0; l < 32; ++l)
-      for (int64_t r = 0; r < from.registers(); ++r)
-        holders[clean(from.at(r, l, w))].insert({w, l});
+      for (const uint64_t r : have.registers) {
+        std::vector<uint32_t>& lanes = holders[r ^ have.part(l, w)];
+        lanes.resize(static_cast<size_t>(warps));
+        lanes[w] |= uint32_t(1) << l;
+      }
   Exchange worst = Exchange::Registers;
   for (int w = 0; w < warps; ++w)
     for (int l = 0; l < 32; ++l)
-      for (int64_t r = 0; r < to.registers(); ++r) {
-        auto it = holders.find(clean(to.at(r, l, w)));
+      for (const uint64_t r : want.registers) {
+        const auto it = holders.find(r ^ want.part(l, w));
         if (it == holders.end()) continue;  // padding that only `to` has
-        if (it->second.count({w, l})) continue;
-        auto same_warp = it->second.lower_bound({w, 0});
-        if (same_warp == it->second.end() || same_warp->first != w) return Exchange::Shared;
+        if (it->second[w] >> l & 1) continue;
+        if (it->second[w] == 0) return Exchange::Shared;
         worst = Exchange::Shuffle;
       }
   return worst;
