@@ -297,7 +297,8 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
   const auto predicted = [](const Choice& c) { return c.about.value("predicted_seconds", 0.0); };
   for (const Choice& choice : choices) {
     if (last && predicted(choice) > kFarSlower * predicted(choices.front()))
-      return Refusal{"find a plan that becomes a kernel", "",
+      return Refusal{"find a plan that becomes a kernel",
+                     choices.front().plan.schedule.program->name,
                      last->text() + "; what is left is predicted to be " +
                          std::to_string(int(kFarSlower)) + " times slower and more",
                      "more --max-plans or --seconds, or --schedule original"};
