@@ -209,7 +209,8 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
 // The sum of products over `axes` as one operation, or -1. Absent terms have a factor of zero: both
 // factors are masked where they have a condition's axes (zero times what lies outside may be NaN;
 // loads may be zero there already), and so for a condition on data. Where one lacks a condition's
-// axes, its lanes belong to other terms too, and it is assumed finite.
+// axes, its lanes belong to other terms too, and it is assumed finite. Fast numerics assume that of
+// loads as well: masking them by data costs more than the product.
 tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes, const Cond& before,
                                       Type acc) {
   const Statement& s = *at.info->statement;
@@ -237,6 +238,15 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
   for (size_t k : {0, 1}) assumed[k] |= !subset(guarded, in[k]);
   if (!subset(guarded, in[0]) && !subset(guarded, in[1])) return -1;
   if (options_.numerics == tile::Numerics::Strict && (assumed[0] || assumed[1])) return -1;
+  int left_whole = -1;  // a factor that the condition on data need not mask
+  if (options_.numerics == tile::Numerics::Fast && at.guard >= 0 && subset(guarded, in[0]) &&
+      subset(guarded, in[1]))
+    for (int k : {0, 1})
+      if (const Expr& e = s.expr->args[size_t(k)]; e->op == Op::Read) {
+        const Tensor* read = a_.program->tensor(s.reads.at(size_t(e->index)).tensor);
+        if (read && read->kind == TensorKind::Input) left_whole = k;
+      }
+  if (left_whole >= 0) assumed[left_whole] = true;
   for (size_t k : {0, 1}) {
     if (!assumed[k]) continue;
     std::string names;
@@ -260,7 +270,7 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
         mine.push_back(atom);
     if (!mine.empty())
       factors[k] = builder().mask(Cond{{mine}}, factors[k], constant(0, elem(factors[k])));
-    if (at.guard >= 0 && subset(guarded, in[k]))
+    if (at.guard >= 0 && subset(guarded, in[k]) && int(k) != left_whole)
       factors[k] = builder().map(Op::Select, {at.guard, factors[k], constant(0, elem(factors[k]))});
   }
   const Type wide = arithmetic_type(elem(factors[0]), elem(factors[1]));

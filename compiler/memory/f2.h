@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "compiler/memory/layout.h"
 
@@ -50,6 +51,45 @@ class Basis {
   std::array<uint64_t, 64> rows_{}, combinations_{};
   int added_ = 0, rank_ = 0;
 };
+
+// f(t) = base ^ the images of the bits that are set in t.
+struct Affine {
+  uint64_t base = 0;
+  std::vector<uint64_t> images;
+};
+// Such a map that takes each t < f.size() (a power of two) to f[t], whatever it does where f[t] is
+// negative; nullopt if there is none.
+inline std::optional<Affine> affine(const std::vector<int>& f) {
+  const int bits = std::countr_zero(f.size());
+  struct Row {
+    uint64_t in = 0, out = 0;  // the sum of the images of `in` is `out`; bit `bits` is the base
+  };
+  std::vector<Row> rows(size_t(bits) + 1);
+  for (size_t t = 0; t < f.size(); ++t) {
+    if (f[t] < 0) continue;
+    Row r{uint64_t(t) | uint64_t(1) << bits, uint64_t(f[t])};
+    while (r.in) {
+      Row& known = rows[size_t(63 - std::countl_zero(r.in))];
+      if (!known.in) {
+        known = r;
+        break;
+      }
+      r.in ^= known.in;
+      r.out ^= known.out;
+    }
+    if (!r.in && r.out) return std::nullopt;
+  }
+  std::vector<uint64_t> images;
+  for (size_t b = 0; b < rows.size(); ++b) {
+    uint64_t image = rows[b].out;
+    for (size_t c = 0; c < b; ++c)
+      if (rows[b].in >> c & 1) image ^= images[c];
+    images.push_back(image);
+  }
+  Affine a{images.back(), std::move(images)};
+  a.images.pop_back();
+  return a;
+}
 
 // Where each output of a map starts in a packed vector; outputs that are not there have no bits.
 class Packing {

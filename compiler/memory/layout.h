@@ -174,5 +174,9 @@ enum class Exchange : uint8_t { None, Registers, Shuffle, Shared };
 // lane, another lane of the same warp, or another warp. Warp bits that are left out: every warp has
 // a copy.
 Exchange exchange(const Placement& from, const Placement& to);
+// Of an exchange inside a warp: the most registers of `from` among which lanes pick one register of
+// `to`. Each is a shuffle and a selection for every register of `to`. nullopt: lanes and registers
+// are no affine functions of the thread's bits, or the data is in another warp.
+std::optional<int> sources_a_register(const Placement& from, const Placement& to);
 
 }  // namespace nautilus::memory

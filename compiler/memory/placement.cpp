@@ -151,9 +151,9 @@ class Elements {
   std::vector<uint64_t> lanes_, warps_;
 };
 
-// The same question by listing every element: for placements whose blocks differ.
-Exchange exchange_by_points(const Placement& from, const Placement& to) {
-  const int warps = std::max(from.warps(), to.warps());
+// Where the bits of each axis start in the number of an element of either; nullopt over 64 bits.
+std::optional<std::map<std::string, int>> shared_shifts(const Placement& from,
+                                                        const Placement& to) {
   std::map<std::string, int> bits, shifts;
   for (const Placement* p : {&from, &to})
     for (const std::string& a : p->axes()) {
@@ -164,7 +164,16 @@ Exchange exchange_by_points(const Placement& from, const Placement& to) {
     }
   int next = 0;
   for (const auto& [axis, n] : bits) shifts[axis] = std::exchange(next, next + n);
-  if (next > 64) return Exchange::Shared;  // 2^64 elements: always possible, never faster
+  if (next > 64) return std::nullopt;
+  return shifts;
+}
+
+// The same question by listing every element: for placements whose blocks differ.
+Exchange exchange_by_points(const Placement& from, const Placement& to) {
+  const int warps = std::max(from.warps(), to.warps());
+  const auto found = shared_shifts(from, to);
+  if (!found) return Exchange::Shared;  // 2^64 elements: always possible, never faster
+  const auto& shifts = *found;
   const Elements have(from, shifts, warps), want(to, shifts, warps);
   std::unordered_map<uint64_t, std::vector<uint32_t>> holders;  // element -> lanes of each warp
   for (int w = 0; w < warps; ++w)
@@ -221,6 +230,45 @@ Exchange exchange(const Placement& from, const Placement& to) {
   if (found_within(from.map, to.map, {"register"})) return Exchange::Registers;
   if (found_within(from.map, to.map, {"register", "lane"})) return Exchange::Shuffle;
   return Exchange::Shared;
+}
+
+std::optional<int> sources_a_register(const Placement& from, const Placement& to) {
+  const auto shifts = shared_shifts(from, to);
+  if (!shifts) return std::nullopt;
+  const int warps = std::max(from.warps(), to.warps());
+  const Elements have(from, *shifts, warps), want(to, *shifts, warps);
+  std::vector<std::unordered_map<uint64_t, std::vector<std::pair<int, int>>>> holders(
+      static_cast<size_t>(warps));  // of a warp: element -> (lane, register)
+  for (int w = 0; w < warps; ++w)
+    for (int l = 0; l < 32; ++l)
+      for (size_t r = 0; r < have.registers.size(); ++r)
+        holders[size_t(w)][have.registers[r] ^ have.part(l, w)].emplace_back(l, int(r));
+  size_t most = 1;
+  for (const uint64_t r : want.registers) {
+    std::vector<int> lanes, registers;  // of each thread; -1: padding that only `to` has
+    for (int w = 0; w < warps; ++w)
+      for (int l = 0; l < 32; ++l) {
+        const auto it = holders[size_t(w)].find(r ^ want.part(l, w));
+        if (it == holders[size_t(w)].end()) {
+          for (const auto& other : holders)
+            if (other.count(r ^ want.part(l, w))) return std::nullopt;
+          lanes.push_back(-1);
+          registers.push_back(-1);
+          continue;
+        }
+        const auto nearest = std::min_element(
+            it->second.begin(), it->second.end(), [l](const auto& a, const auto& b) {
+              return std::popcount(unsigned(a.first ^ l)) < std::popcount(unsigned(b.first ^ l));
+            });
+        lanes.push_back(nearest->first);
+        registers.push_back(nearest->second);
+      }
+    if (!affine(lanes) || !affine(registers)) return std::nullopt;
+    std::set<int> picked(registers.begin(), registers.end());
+    picked.erase(-1);
+    most = std::max(most, picked.size());
+  }
+  return int(most);
 }
 
 }  // namespace nautilus::memory

@@ -176,6 +176,22 @@ TEST(Exchange, FindsTheNearestPlace) {
       Exchange::Shuffle);
 }
 
+TEST(Exchange, CountsTheRegistersThatLanesPickFrom) {
+  const auto acc = fragment(accumulator(Shape::M16N8K16, {{"i", 16}}, {{"j", 64}}));
+  EXPECT_EQ(sources_a_register(acc, fragment(operand_a(Shape::M16N8K16, {{"i", 16}}, {{"j", 64}}))),
+            1);
+  EXPECT_EQ(sources_a_register(fragment(accumulator(Shape::M16N8K8, {{"i", 16}}, {{"j", 8}})),
+                               fragment(operand_a(Shape::M16N8K8, {{"i", 16}}, {{"j", 8}}))),
+            2);
+  // A lane's own row to one element of each of the 32 rows: every lane picks another register.
+  auto p = [](const char* text) { return *parse_placement(text); };
+  const Placement rows = p("register: j=1 j=2 j=4 j=8 j=16; lane: i=1 i=2 i=4 i=8 i=16");
+  const Placement columns = p("register: i=1 i=2 i=4 i=8 i=16; lane: j=1 j=2 j=4 j=8 j=16");
+  EXPECT_EQ(exchange(rows, columns), Exchange::Shuffle);
+  EXPECT_EQ(sources_a_register(rows, columns), 32);
+  EXPECT_EQ(sources_a_register(rows, rows), 1);
+}
+
 // exchange() against its definition, on random placements of the same axes.
 TEST(Exchange, AgreesWithEnumeration) {
   std::map<Exchange, int> seen;

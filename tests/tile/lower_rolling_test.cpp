@@ -227,5 +227,58 @@ TEST(LowerRolling, WhatLiesBeyondALengthIsAbsent) {
   }
 }
 
+// Values after the length that the data gives: absent, and where numerics are fast assumed finite.
+TEST(LowerRolling, WhatLiesBeyondALengthInDataIsAbsent) {
+  const auto program = parse_naut(make_context(), R"(naut 1
+program padded
+sizes I N D
+where [I, N, D] -> { : I >= 0 and N >= 0 and D >= 0 }
+tensor X input f32
+  extent [I, N, D] -> { [(I)] }
+  extent [I, N, D] -> { [(N)] }
+tensor W input f32
+  extent [I, N, D] -> { [(N)] }
+  extent [I, N, D] -> { [(D)] }
+tensor length input i32
+  extent [I, N, D] -> { [(1)] }
+tensor O output f32
+  extent [I, N, D] -> { [(I)] }
+  extent [I, N, D] -> { [(D)] }
+statement S_O(i, j, d)
+  domain [I, N, D] -> { S_O[i, j, d] : 0 <= i < I and 0 <= j < N and 0 <= d < D }
+  write O { S_O[i, j, d] -> O[i, d] }
+  read X { S_O[i, j, d] -> X[i, j] }
+  read W { S_O[i, j, d] -> W[j, d] }
+  read length { S_O[i, j, d] -> length[0] }
+  index { S_O[i, j, d] -> [(j)] }
+  guard #0 < $2:i32
+  expr $0 * $1
+  reduce sum over 1
+)",
+                                  "padded.naut");
+  ASSERT_TRUE(program) << program.error().text();
+  Session t(std::make_shared<const Program>(*program));
+  t.must("tile", {{"node", t.band("S_O")}, {"sizes", {4, 4, 4}}});
+  t.must("map", {{"node", t.band("S_O")}, {"member", "*"}, {"mapping", "tile"}});
+  const Sizes sizes{{"I", 5}, {"N", 9}, {"D", 3}};
+  for (int x : {0, 1})
+    expect_absent(t, sizes, {}, [&](Buffers& in, double bad) {
+      in.at("length")[0] = 6;
+      for (size_t j = 6; j < 9; ++j) {
+        for (size_t i = 0; i < 5 && x == 0; ++i) in.at("X")[i * 9 + j] = bad;
+        for (size_t d = 0; d < 3 && x == 1; ++d) in.at("W")[j * 3 + d] = bad;
+      }
+    });
+  const Schedule s = at(t.s, sizes, {});
+  const auto usual = lower::lower(s, {true, tile::Numerics::Reassociate}),
+             fast = lower::lower(s, {true, tile::Numerics::Fast});
+  ASSERT_TRUE(usual && fast);
+  EXPECT_TRUE(usual->notes.empty());
+  ASSERT_EQ(fast->notes.size(), 1u);
+  EXPECT_NE(fast->notes[0].find("O assumes finite operands of masked terms: W is"),
+            std::string::npos)
+      << fast->notes[0];
+}
+
 }  // namespace
 }  // namespace nautilus

@@ -5,6 +5,7 @@
 
 #include "compiler/backend/cuda/emitter.h"
 #include "compiler/backend/cuda/scalar.h"
+#include "compiler/memory/f2.h"
 
 namespace nautilus::cuda {
 namespace {
@@ -13,29 +14,6 @@ namespace {
 struct Sources {
   std::vector<int> lane, reg;  // warp * 32 + lane; -1: padding, anything
 };
-
-// f(thread) = base ^ images of the thread's bits, where it is known; nullopt if f is no such map.
-struct Linear1 {
-  uint32_t base = 0;
-  std::vector<uint64_t> images;
-};
-std::optional<Linear1> fit(const std::vector<int>& f) {
-  Linear1 l;
-  const int bits = std::countr_zero(f.size());
-  if (f[0] < 0) return std::nullopt;
-  l.base = uint32_t(f[0]);
-  for (int b = 0; b < bits; ++b) {
-    const int v = f[size_t(1) << b];
-    l.images.push_back(v < 0 ? 0 : uint64_t(uint32_t(v) ^ l.base));
-  }
-  for (size_t t = 0; t < f.size(); ++t) {
-    uint64_t v = l.base;
-    for (int b = 0; b < bits; ++b)
-      if (t >> b & 1) v ^= l.images[size_t(b)];
-    if (f[t] >= 0 && uint64_t(f[t]) != v) return std::nullopt;
-  }
-  return l;
-}
 
 using Point = std::vector<int64_t>;
 
@@ -95,7 +73,7 @@ void KernelEmitter::exchange(const Instr& i) {
   const bool narrow = packed(elem), logical = elem == Type::Bool;
   // One text a register of the result.
   std::vector<std::string> made;
-  auto thread_text = [&](const Linear1& l) {
+  auto thread_text = [&](const memory::Affine& l) {
     std::vector<uint64_t> lanes(l.images.begin(), l.images.begin() + 5),
         warps(l.images.begin() + 5, l.images.end());
     std::vector<std::string> parts;
@@ -112,7 +90,7 @@ void KernelEmitter::exchange(const Instr& i) {
   };
   for (int r = 0; r < to.registers; ++r) {
     const Sources& s = (*sources)[size_t(r)];
-    const auto lane = fit(s.lane), reg = fit(s.reg);
+    const auto lane = memory::affine(s.lane), reg = memory::affine(s.reg);
     if (!lane || !reg) return refuse(i, "lanes would read by no linear rule");
     bool same_lane = true;
     for (size_t t = 0; t < s.lane.size(); ++t)

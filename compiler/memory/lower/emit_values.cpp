@@ -138,9 +138,17 @@ std::string Emitter::trip(TileId of, ValueId v) {
   return name;
 }
 
+// Lanes that would pick one of many registers are better served by shared memory: that takes one
+// store and one load, the exchange a shuffle and a selection for each of them. So are exchanges that
+// follow no rule.
 Exchange Emitter::move(const Placement& from, const Placement& to) {
+  constexpr int kMostSources = 4;
   auto [it, fresh_one] = moves_.try_emplace({to_string(from), to_string(to)});
-  if (fresh_one) it->second = exchange(from, to);
+  if (!fresh_one) return it->second;
+  it->second = exchange(from, to);
+  if (it->second == Exchange::Shared || it->second == Exchange::None) return it->second;
+  const auto sources = sources_a_register(from, to);
+  if (!sources || *sources > kMostSources) it->second = Exchange::Shared;
   return it->second;
 }
 
