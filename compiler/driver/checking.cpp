@@ -100,8 +100,8 @@ Expected<Sibling> sibling(const Loaded& in, const sched::Plan& plan, const PlanL
 }
 
 // First element of an output that differs by more than rounding explains.
-std::optional<std::string> difference(const tile::Module& m, const poly::Buffers& want,
-                                      const poly::Buffers& got) {
+std::optional<std::string> difference(const tile::Module& m, const poly::Sizes& sizes,
+                                      const poly::Buffers& want, const poly::Buffers& got) {
   for (const tile::TensorDecl& t : m.tensors) {
     if (t.kind != poly::TensorKind::Output) continue;
     const auto &x = want.at(t.name), &y = got.at(t.name);
@@ -112,7 +112,7 @@ std::optional<std::string> difference(const tile::Module& m, const poly::Buffers
       if (x[e] == y[e] || (std::isnan(x[e]) && std::isnan(y[e]))) continue;
       if (std::abs(x[e] - y[e]) <= kTolerance * scale) continue;
       std::vector<int64_t> extents;
-      for (const IndexExpr& d : t.extents) extents.push_back(d.evaluate({}));
+      for (const IndexExpr& d : t.extents) extents.push_back(d.evaluate(sizes));
       return t.name + runtime::element_text(extents, int64_t(e)) + " is " + std::to_string(y[e]) +
              ", the tile program computes " + std::to_string(x[e]);
     }
@@ -329,7 +329,7 @@ class Checking {
       leave_out("values: " + want.error().why);
       return std::nullopt;
     }
-    if (auto bad = difference(at.lowered.tile, *want, run->result.outputs))
+    if (auto bad = difference(at.lowered.tile, {}, *want, run->result.outputs))
       return Refusal{"check kernel " + m.name + poly::with_sizes(sizes), "",
                      "it computes other values than the tile program: " + *bad,
                      "another plan; --no-check hands the kernel out as it is"};
@@ -343,6 +343,96 @@ class Checking {
 Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
                                     const PlanLowering& how, const LoweredPlan& own) {
   return Checking(in, plan, how, own).run();
+}
+
+namespace {
+
+// Values of one open size: with full tiles and a rest, one more and one less than a tile, a tile, one,
+// none. Multiples stay multiples.
+std::vector<int64_t> values_of(const Loaded& in, const sched::Plan& plan, const memory::Module& m,
+                               const poly::Sizes& small, const std::string& size) {
+  int64_t tile = 0;
+  for (const std::string& a : axes_of(in.general, in.sizes, size))
+    if (const int64_t t = tile_of(plan.knobs, a)) tile = tile ? std::lcm(tile, t) : t;
+  std::vector<int64_t> out;
+  if (tile > 1)
+    out = {small.at(size), tile + 1, 1, tile - 1, tile, 0};
+  else
+    out = {2, 1, 3, 1, 2, 0};
+  const auto multiple = m.multiples.find(size);
+  if (multiple != m.multiples.end())
+    for (int64_t& v : out) v = (v + multiple->second - 1) / multiple->second * multiple->second;
+  return out;
+}
+
+// Together from row to row, then each a row further than the one before: sizes that are equal and
+// that are not.
+std::vector<poly::Sizes> rows_of(const Loaded& in, const OpenProgram& open,
+                                 const sched::Plan& plan, const memory::Module& m) {
+  const poly::Sizes small = small_sizes(in, plan, m, 1);
+  std::vector<std::vector<int64_t>> values;
+  for (const std::string& s : open.sizes) values.push_back(values_of(in, plan, m, small, s));
+  std::vector<poly::Sizes> out;
+  for (size_t step = 0; step < (open.sizes.size() > 1 ? 2 : 1); ++step)
+    for (size_t row = 0; row < values[0].size(); ++row) {
+      poly::Sizes sizes = in.sizes;
+      for (size_t k = 0; k < values.size(); ++k)
+        sizes[open.sizes[k]] = values[k][(row + step * k) % values[k].size()];
+      if (open.facts.evaluate(sizes) && std::find(out.begin(), out.end(), sizes) == out.end())
+        out.push_back(std::move(sizes));
+    }
+  return out;
+}
+
+// One row. Nothing for good; `c` says what was done and what was not.
+std::optional<Refusal> check_at(const OpenProgram& open, const LoweredPlan& own,
+                                const poly::Sizes& sizes, KernelCheck& c) {
+  const memory::Module& m = own.memory;
+  const auto leave_out = [&](const std::string& why) {
+    c.left_out += (c.left_out.empty() ? "" : "; ") + ("at " + poly::sizes_text(sizes) + ": " + why);
+    return std::nullopt;
+  };
+  if (elements_of(m, sizes) > kElements) return leave_out("its tensors are too large to interpret");
+  const poly::Buffers inputs = runtime::make_inputs(*open.program, sizes, 1);
+  auto run = run_blocks(m, sizes, inputs, true);
+  if (!run) return leave_out(run.error().why);
+  c.operations += run->result.ops;
+  if (!run->result.faults.empty()) return faulty(m.name, sizes, run->result.faults[0]);
+  if (!run->finished) return leave_out("blocks after " + std::to_string(kOperations) + " operations");
+  tile::InterpretOptions o;
+  o.max_ops = kTileOperations;
+  const auto want = tile::interpret(own.tile, sizes, inputs, o);
+  if (!want) return leave_out("values: " + want.error().why);
+  if (auto bad = difference(own.tile, sizes, *want, run->result.outputs))
+    return Refusal{"check kernel " + m.name + poly::with_sizes(sizes), "",
+                   "it computes other values than the tile program: " + *bad,
+                   "another plan; --no-check hands the kernel out as it is"};
+  if (!c.done) c.sizes = sizes;
+  if (c.done) c.others.push_back(sizes);
+  c.done = c.every_block = c.values = c.reduced = true;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<KernelCheck> check_open_kernels(const Loaded& in, const OpenProgram& open,
+                                         const sched::Plan& plan, const LoweredPlan& own) {
+  const auto start = std::chrono::steady_clock::now();
+  KernelCheck c;
+  c.sizes = in.sizes;
+  auto rows = poly::with_quota(in.general.context->get(), poly::kDefaultQuota,
+                               [&] { return rows_of(in, open, plan, own.memory); });
+  if (!rows) c.left_out = rows.error().why;
+  for (size_t k = 0; rows && k < rows->size(); ++k) {
+    if (c.operations > kOperations) {
+      c.left_out += (c.left_out.empty() ? "" : "; ") +
+                    (std::to_string(rows->size() - k) + " of the sizes, for want of time");
+      break;
+    }
+    if (auto bad = check_at(open, own, (*rows)[k], c)) return *bad;
+  }
+  c.seconds = since(start);
+  return c;
 }
 
 // Inputs without a program: small integers, normal numbers.
@@ -381,10 +471,12 @@ Expected<KernelCheck> check_kernels(const memory::Module& m, const poly::Sizes& 
 }
 
 nlohmann::json to_json(const KernelCheck& c) {
-  return {{"done", c.done},       {"sizes", c.sizes},
-          {"reduced", c.reduced}, {"every_block", c.every_block},
-          {"values", c.values},   {"operations", c.operations},
-          {"seconds", c.seconds}, {"left_out", c.left_out}};
+  nlohmann::json out = {{"done", c.done},       {"sizes", c.sizes},
+                        {"reduced", c.reduced}, {"every_block", c.every_block},
+                        {"values", c.values},   {"operations", c.operations},
+                        {"seconds", c.seconds}, {"left_out", c.left_out}};
+  if (!c.others.empty()) out["other_sizes"] = c.others;
+  return out;
 }
 
 std::string to_text(const KernelCheck& c) {
@@ -392,6 +484,8 @@ std::string to_text(const KernelCheck& c) {
   if (c.done) {
     for (const auto& [name, value] : c.sizes)
       s += (name == c.sizes.begin()->first ? " at " : " ") + name + "=" + std::to_string(value);
+ if (!c.others.empty())
+      s += " and " + std::to_string(c.others.size()) + " other sizes";
     s += c.every_block ? ", every block" : ", not every block";
     if (c.values) s += ", values against the tile program";
     s += ", " + human_time(c.seconds);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/driver/choosing.h"
+#include "compiler/driver/open.h"
 #include "compiler/memory/lower.h"
 
 namespace nautilus::driver {
@@ -29,6 +30,7 @@ Expected<LoweredPlan> lower_plan(const poly::Schedule& s, const PlanLowering& ho
 struct KernelCheck {
   bool done = false;  // blocks of every kernel ran without a fault
   poly::Sizes sizes;
+  std::vector<poly::Sizes> others;  // of kernels with open sizes
   bool reduced = false;      // not only at the sizes asked for
   bool every_block = false;  // else some, at the corners of the grid first
   bool values = false;       // outputs compared with what the tile program computes
@@ -44,6 +46,11 @@ poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory:
 // Refused: a fault. Not possible or not in time is no refusal but said in `left_out`.
 Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
                                     const PlanLowering& how, const LoweredPlan& own);
+
+// Of kernels that leave sizes open: all blocks at several values of them, with full and cut tiles, with
+// less than a tile, and with nothing.
+Expected<KernelCheck> check_open_kernels(const Loaded& in, const OpenProgram& open,
+                                         const sched::Plan& plan, const LoweredPlan& own);
 
 // Of a memory program as it stands, at these sizes; without a value for each it is not checked.
 Expected<KernelCheck> check_kernels(const memory::Module& m, const poly::Sizes& sizes);

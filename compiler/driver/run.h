@@ -17,6 +17,7 @@ struct RunFlags {
   double memory_gb = 0;  // 0: the default of where it runs
   bool against_original = false, no_check = false;
   size_t tries = 5;
+  std::vector<std::string> symbolic;
   RunFlags() { run.repeats = 0; }  // likewise
 };
 

@@ -20,12 +20,18 @@ struct Ran {
 std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>& choices,
                                     const SearchFlags& f, const RunFlags& flags,
                                     PassPrinter& printer, bool json_out, int& status) {
-  auto code = generate(choices, f, {flags.target, true, &in, !flags.no_check}, printer);
+  const auto open = open_program(in, flags.symbolic);
+  if (!open) {
+    status = fail(json_out, open.error(), kBadInput);
+    return std::nullopt;
+  }
+  auto code = generate(
+      choices, f, {flags.target, true, &in, !flags.no_check, *open ? &**open : nullptr}, printer);
   if (!code) {
     status = fail(json_out, code.error(), cuda::find_compiler() ? kNo : kEnvironment);
     return std::nullopt;
   }
-  const poly::Verification v = poly::verify(code->choice.plan.schedule);
+  const poly::Verification v = poly::verify(code->schedule);
   if (!v.ok) {
     status = fail(json_out,
                   {"verify the schedule", in.program.name, v.verdict.why, v.verdict.suggest}, kNo);
@@ -60,6 +66,7 @@ json result_json(const Ran& r) {
   out.update(resources_json(r.code));
   out["device"] = device_json(r.result.outcome);
   out["target"] = r.code.source.target;
+  if (!r.code.source.sizes.empty()) out["symbolic"] = r.code.source.sizes;
   out["rewrites"] = r.code.report.applied;
   out["rewriting"] = {{"stop_reason", r.code.report.stop_reason},
                       {"cost_before", r.code.report.cost_before},
