@@ -51,8 +51,30 @@ void KernelLowering::walk(const LoopPtr& l) {
   }
 }
 
+// Where sizes are symbolic, conditions on them stand inside copies of a loop. An iteration that one
+// leaves empty must not write an accumulator back: another copy has its elements.
 void KernelLowering::walk_body(const Loop& f) {
-  std::vector<std::string> entered = enter(static_cast<size_t>(f.depth) + 1, f.children);
+  const auto depth = static_cast<size_t>(f.depth) + 1;
+  if (!a_.symbolic.empty()) {
+    std::function<bool(const LoopPtr&, const Resident&)> writes = [&](const LoopPtr& l,
+                                                                      const Resident& r) {
+      if (l->kind == Loop::Kind::Statement) return r.writers.count(l->leaf.get()) > 0;
+      return l->kind != Loop::Kind::If &&
+             std::any_of(l->children.begin(), l->children.end(),
+                         [&](const LoopPtr& c) { return writes(c, r); });
+    };
+    for (const auto& [tensor, r] : plan_.residents)
+      if (r.depth == depth && r.store && !env_.count(tensor) &&
+          std::none_of(f.children.begin(), f.children.end(),
+                       [&](const LoopPtr& c) { return writes(c, r); }))
+        for (const LoopPtr& c : f.children)
+          for (const auto& leaf : leaves_of(c))
+            if (r.users.count(leaf.get()))
+              return fail("tensor " + tensor,
+                          "loop " + f.iv + " has iterations that sizes leave without a term of it",
+                          tensor, "bind the sizes");
+  }
+  std::vector<std::string> entered = enter(depth, f.children);
   enter_references(entered);
   for (const LoopPtr& c : f.children) walk(c);
   leave(entered);
