@@ -88,9 +88,10 @@ class Band {
         rolled_.given.erase(bound->statement(n)->write.tensor);
       small_ = std::all_of(sizes.begin(), sizes.end(), [](auto& x) { return x.second <= 8; }) &&
                !sizes.empty();
-      if (auto bad = at_these_sizes()) {
-        if (!bad->undecided) return bad;
-        undecided = bad->why;
+      try {
+        if (auto bad = at_these_sizes()) return bad;
+      } catch (const Undecided& u) {
+        undecided = u.why;
       }
     }
     if (compared_ == 0 && (undecided || met_))
@@ -116,6 +117,8 @@ class Band {
                        [&](const std::string& n) { return bound_->statement(n)->guard; });
   }
 
+  // A difference that a thinned sample shows is shown by the whole one, or nobody knows. Throws
+  // Undecided where no sample says anything.
   std::optional<Doubt> at_these_sizes() {
     std::optional<Doubt> out;
     for (const bool thin : {true, false}) {
@@ -124,8 +127,8 @@ class Band {
         const auto bad = all_experiments(thin);
         if (!bad) return std::nullopt;
         if (!out) out = Doubt{*bad};
-      } catch (const Undecided& u) {
-        if (!out) return Doubt{u.why, true};
+      } catch (const Undecided&) {
+        if (!out) throw;
         out->undecided = true;
       } catch (const std::out_of_range&) {
         return Doubt{"a correction uses a name that is neither an accumulator nor a source"};

@@ -145,6 +145,36 @@ TEST(VerifyRolling, FamiliesMoveTogether) {
   expect_illegal(s, "repair of S_v: " + s.repairs[0].targets[1] + " has other terms than S_v");
 }
 
+// exp(x - m) summed over every row, in one loop with the maximum m.
+Schedule sum_of_exponentials(const std::string& facts, const Sizes& sizes = {}) {
+  Builder b(make_context(), "lse", {"M", "N"}, facts);
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"});
+  b.tensor("T", TensorKind::Temp, {"M"}).tensor("y", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Session t(sizes.empty() ? b.done() : bound(b.done(), sizes));
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  return t.s;
+}
+
+// A row that takes too long to run whole: what a thinned sample of it shows is not forgotten.
+TEST(VerifyRolling, RowsTooLongToRunWhole) {
+  const Schedule s =
+      sum_of_exponentials("[M, N] -> { : M >= 0 and N >= 0 }", {{"M", 2}, {"N", 150'000}});
+  EXPECT_TRUE(verify(s).ok) << verify(s).verdict.why;
+  const Schedule wrong = with_correction(s, 0, var("t0"));
+  const auto d = verifying::rolling_doubt(wrong, all(wrong));
+  ASSERT_TRUE(d) << "a planted fault was not seen";
+  EXPECT_TRUE(d->undecided);
+  EXPECT_EQ(verifying::reason(d->why), ends_wrong("T")) << d->why;
+  const Verification v = verify(wrong);
+  EXPECT_FALSE(v.ok);
+  EXPECT_EQ(v.verdict.kind, VerdictKind::Unknown);
+}
+
 // m skips what the condition on data excludes; T must skip it too, or it adds exp(x + inf) while m
 // is still at its identity.
 TEST(VerifyRolling, ConditionsOnData) {
