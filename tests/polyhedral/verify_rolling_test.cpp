@@ -175,6 +175,13 @@ TEST(VerifyRolling, RowsTooLongToRunWhole) {
   EXPECT_EQ(v.verdict.kind, VerdictKind::Unknown);
 }
 
+// The sizes that are tried include some at which there is something to compute.
+TEST(VerifyRolling, SizesThatAreMultiples) {
+  const Schedule s = sum_of_exponentials("[M, N] -> { : M >= 0 and N >= 0 and N mod 16 = 0 }");
+  EXPECT_TRUE(verify(s).ok) << verify(s).verdict.why;
+  expect_wrong(with_correction(s, 0, var("t0")), "none", ends_wrong("T"));
+}
+
 // m skips what the condition on data excludes; T must skip it too, or it adds exp(x + inf) while m
 // is still at its identity.
 TEST(VerifyRolling, ConditionsOnData) {
