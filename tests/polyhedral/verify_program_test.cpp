@@ -332,4 +332,23 @@ TEST(VerifyProgram, SizesAtWhichThereIsSomething) {
   }
 }
 
+// NaN is equal to NaN, which tells nothing of two programs.
+TEST(VerifyProgram, ValuesThatAreNoNumbers) {
+  Builder b(make_context(), "nan", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("x", TensorKind::Input, {"N"})
+      .tensor("t", TensorKind::Temp, {"N"})
+      .tensor("y", TensorKind::Output, {"N"});
+  b.statement("t", "i", "0 <= i < N", "i", {{"x", "i"}}, rd(0) - Expr::constant(1000));
+  b.statement("y", "i", "0 <= i < N", "i", {{"t", "i"}}, Expr::make(Op::Sqrt, {rd(0)}));
+  const ProgramPtr p = b.done();
+  const auto inlined = recompute_in(*p, "S_t", "S_y");
+  ASSERT_TRUE(inlined) << inlined.error().text();
+  const auto d = doubt(*p, inlined->program, [](Program& q) {
+    at(q, "S_y").expr = Expr::make(Op::Sqrt, {rd(0) - Expr::constant(2000)});
+  });
+  ASSERT_TRUE(d) << "nothing was compared";
+  EXPECT_TRUE(d->undecided);
+  EXPECT_EQ(d->why, "no sample of the values of y gave a number");
+}
+
 }  // namespace nautilus::poly
