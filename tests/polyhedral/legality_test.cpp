@@ -15,6 +15,8 @@ Repair payment(NodeId band, std::vector<std::string> targets, std::vector<std::s
                std::vector<std::string> via) {
   Repair r;
   r.band = band;
+  for (const std::string& n : targets) r.target_tensors.push_back(n.substr(2));  // S_l writes l
+  for (const std::string& n : sources) r.source_tensors.push_back(n.substr(2));
   r.targets = std::move(targets);
   r.sources = std::move(sources);
   r.via = std::move(via);
@@ -123,16 +125,16 @@ TEST(Legality, VerifierFindsMissingAndDoubledInstances) {
   Session t(two_pointwise(make_context()));
   Schedule missing = t.s;
   missing.root = make_sequence({t.s.root->children[0]}, t.s.root->id);
-  EXPECT_FALSE(verify(missing).ok);
+  EXPECT_EQ(verify(missing).verdict.why, "some instances of S_C never run");
   Schedule twice = t.s;
   twice.root = make_sequence({t.s.root->children[0], t.s.root->children[1], t.s.root->children[1]},
                              t.s.root->id);
-  EXPECT_FALSE(verify(twice).ok);
+  EXPECT_EQ(verify(twice).verdict.why, "some instances of S_C run twice");
   Schedule collapsed = t.s;  // all instances of S_B at one time
   collapsed.root =
       make_sequence({with_children(*t.s.root->children[0], {make_leaf(99)}), t.s.root->children[1]},
                     t.s.root->id);
-  EXPECT_FALSE(verify(collapsed).ok);
+  EXPECT_EQ(verify(collapsed).verdict.why, "different instances of S_B run at the same time");
 }
 
 // FlashAttention's loops by general steps: tiles, one grid, a rolling update at the tile loop,

@@ -175,6 +175,22 @@ TEST(VerifyRolling, RowsTooLongToRunWhole) {
   EXPECT_EQ(v.verdict.kind, VerdictKind::Unknown);
 }
 
+// What one part of a repair says must fit the others, before anything is done with it.
+TEST(VerifyRolling, RepairsThatDoNotFit) {
+  const Schedule s = sum_of_exponentials("[M, N] -> { : M >= 0 and N >= 0 }");
+  Schedule more = s;
+  more.repairs[0].corrections.push_back(var("t1"));
+  more.repairs[0].lazy = true;
+  more.repairs[0].moved = {var("t0"), var("t1"), var("t2")};
+  expect_illegal(more, "repair of S_T: it has 2 corrections for 1 targets");
+  Schedule unmoved = s;
+  unmoved.repairs[0].lazy = true;
+  expect_illegal(unmoved, "repair of S_T: it does not say what a move makes of it");
+  Schedule nameless = s;
+  nameless.repairs[0].source_tensors.clear();
+  expect_illegal(nameless, "repair of S_T: it has 0 tensors for 1 sources");
+}
+
 // The sizes that are tried include some at which there is something to compute.
 TEST(VerifyRolling, SizesThatAreMultiples) {
   const Schedule s = sum_of_exponentials("[M, N] -> { : M >= 0 and N >= 0 and N mod 16 = 0 }");
