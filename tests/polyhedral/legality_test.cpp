@@ -107,6 +107,27 @@ TEST(Legality, ViolationsListsWhatIsBroken) {
   EXPECT_EQ((*v)[0].member, find(s, band)->members[2].name);
 }
 
+// Distances that do not fit 64 bits: y, fused with t, would run before what it reads is there.
+TEST(Legality, DistancesBeyond64Bits) {
+  Builder b(make_context(), "far", {"N"}, "[N] -> { : 0 <= N <= 100 }");
+  const std::string c = "4611686018427387500";
+  b.tensor("x", TensorKind::Input, {"N"})
+      .tensor("t", TensorKind::Temp, {"N"})
+      .tensor("y", TensorKind::Output, {"N"});
+  b.statement("t", "i", "0 <= i - " + c + " < N", "i - " + c, {{"x", "i - " + c}}, rd(0));
+  b.statement("y", "i", "0 <= i + " + c + " < N", "i + " + c, {{"t", "i + " + c}}, rd(0));
+  Session t(b.done());
+  t.must("shift", {{"node", t.band("S_t")},
+                   {"member", "i"},
+                   {"amount", int64_t{1} << 31},
+                   {"statements", "S_t"}});
+  const json pair{{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 1}};
+  const Expected<Schedule> fused = apply_unchecked(t.s, "fuse", pair);
+  ASSERT_TRUE(fused) << fused.error().text();
+  EXPECT_FALSE(verify(*fused).ok);
+  EXPECT_EQ(check(*fused, t.deps).kind, VerdictKind::Illegal);
+}
+
 TEST(Legality, QuotaGivesUnknown) {
   Session t(attention(make_context()));
   NodeId band = -1;
