@@ -155,7 +155,37 @@ TEST(TransformRefuse, Partition) {
           "every instance satisfies");
   refuses(t, "partition", {{"node", band}, {"condition", "[Z] -> { S_C[i, j, k] : i < Z }"}},
           "uses Z");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_D[i, j, k] : i < 4 }"}},
+          "about S_D, which does not run here");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ [i] : i < 4 }"}}, "about no statement");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i] : i < 4 }"}},
+          "gives S_C 1 dimensions; it has 3");
+  const std::string deep(100'000, '('), digits(100'000, '9');
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] : " + deep}},
+          "nested too deeply");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] : i < " + digits + " }"}},
+          "number is too long");
   refuses(t, "partition", {{"node", band}, {"condition", "full"}}, "every instance satisfies");
+}
+
+// Coefficients beyond 64 bits, step by step: what reads them says so.
+TEST(TransformRefuse, NumbersBeyond64Bits) {
+  Builder b(make_context(), "copy", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("x", TensorKind::Input, {"N", "N"}).tensor("y", TensorKind::Output, {"N", "N"});
+  b.statement("y", "i,j", "0 <= i < N and 0 <= j < N", "i,j", {{"x", "i,j"}}, rd(0));
+  Session t(b.done());
+  const NodeId band = t.band("S_y");
+  for (int k = 0; k < 4; ++k)
+    t.must("skew", {{"node", band}, {"member", k % 2}, {"by", 1 - k % 2}, {"factor", 1'000'000}});
+  t.must("tile", {{"node", band}, {"sizes", {4, 4}}});
+  const json full{{"node", band}, {"condition", "full"}};
+  const Outcome o = t.apply("partition", full);
+  EXPECT_FALSE(o.accepted());
+  EXPECT_EQ(o.verdict.kind, VerdictKind::Unknown);
+  EXPECT_NE(o.verdict.why.find("does not fit in 64 bits"), std::string::npos) << o.verdict.why;
+  const Expected<Schedule> unchecked = apply_unchecked(t.s, "partition", full);
+  ASSERT_FALSE(unchecked);
+  EXPECT_NE(unchecked.error().text().find("does not fit in 64 bits"), std::string::npos);
 }
 
 }  // namespace
