@@ -9,6 +9,7 @@
 
 #include "polyhedral/naut.h"
 #include "polyhedral/program_check.h"
+#include "polyhedral/schedule.h"
 
 namespace nautilus::poly {
 
@@ -156,6 +157,13 @@ class NautParser {
     }
     finish(number);
     return std::move(p_);
+  }
+  // Bands of a given order have one function a statement, as those of every schedule do.
+  void check_order(const Program& p) const {
+    if (!has_order_) return;
+    NodeId next = 0;
+    if (const auto tree = from_isl(p, p.original, next); !tree)
+      throw Failure{order_line_, order_column_, tree.error().why, tree.error().suggest};
   }
   int line_of(const std::string& item) const {
     const auto at = lines_.find(item);
@@ -457,6 +465,7 @@ Expected<Program> parse_naut(ContextPtr context, std::string_view text, const st
       if (auto bad = check_structure(p))
         return Refusal{asked, position(file, parser.line_of(bad->item), 1), bad->refusal.text(),
                        bad->refusal.suggest};
+      parser.check_order(p);
       return p;
     } catch (const Failure& f) {
       return Refusal{asked, position(file, f.line, f.column), f.why, f.suggest};
