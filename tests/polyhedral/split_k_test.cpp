@@ -110,6 +110,10 @@ TEST(SplitK, Refusals) {
       why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"numerics", "strict"}}).find("strict"),
       std::string::npos);
   EXPECT_TRUE(t.apply("split_k", {{"node", 4711}, {"axis", "k"}, {"parts", 2}}).refusal);
+  Session endless(bound(matmul(make_context()), {{"M", 3}, {"N", 2}, {"K", INT64_MAX}}));
+  EXPECT_NE(words(endless.apply("split_k", {{"node", endless.root()}, {"axis", "k"}, {"parts", 2}}))
+                .find("too long to be cut"),
+            std::string::npos);
   // A chain that has no correction.
   Builder b(make_context(), "sum", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";
