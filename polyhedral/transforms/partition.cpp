@@ -154,8 +154,9 @@ Expected<isl::union_set> condition_in(const Schedule& s, const Node& n, const st
     const std::string name = tuple_name(part);
     if (!in(below, name))
       return edit::refused(what, where,
-                           "the condition is about " + (name.empty() ? "no statement" : name) +
-                               ", which does not run here",
+                           name.empty()
+                               ? "the condition names no statement"
+                               : "the condition is about " + name + ", which does not run here",
                            example);
     const size_t dims = s.program->statement(name)->n_dims();
     if (n_dim(part) != dims)

@@ -52,6 +52,21 @@ Schedule with_correction(const Schedule& s, size_t k, const Expr& h) {
 
 Expr var(const char* n) { return Expr::var(n); }
 
+// exp(x - m) summed over every row, in one loop with the maximum m.
+Schedule sum_of_exponentials(const std::string& facts, const Sizes& sizes = {}) {
+  Builder b(make_context(), "lse", {"M", "N"}, facts);
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"});
+  b.tensor("T", TensorKind::Temp, {"M"}).tensor("y", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Session t(sizes.empty() ? b.done() : bound(b.done(), sizes));
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  return t.s;
+}
+
 }  // namespace
 
 TEST(VerifyRolling, WrongCorrections) {
@@ -143,21 +158,6 @@ TEST(VerifyRolling, FamiliesMoveTogether) {
             ends_wrong(p.statement(s.repairs[0].targets[1])->write.tensor))
       << d->why;
   expect_illegal(s, "repair of S_v: " + s.repairs[0].targets[1] + " has other terms than S_v");
-}
-
-// exp(x - m) summed over every row, in one loop with the maximum m.
-Schedule sum_of_exponentials(const std::string& facts, const Sizes& sizes = {}) {
-  Builder b(make_context(), "lse", {"M", "N"}, facts);
-  const char* ij = "0 <= i < M and 0 <= j < N";
-  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"});
-  b.tensor("T", TensorKind::Temp, {"M"}).tensor("y", TensorKind::Output, {"M"});
-  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
-  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
-              over(ReduceOp::Sum, {1}));
-  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
-  Session t(sizes.empty() ? b.done() : bound(b.done(), sizes));
-  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
-  return t.s;
 }
 
 // A row that takes too long to run whole: what a thinned sample of it shows is not forgotten.
