@@ -138,12 +138,16 @@ Expected<Machine> machine_from_json(const json& j) {
     m.model[key.name] = read_quantity(model, key.name, key.unit, problems);
   if (j.contains("levels") && j["levels"].is_array())
     for (const json& l : j["levels"]) {
+      if (!l.is_object() || !l.contains("name") || !l["name"].is_string()) {
+        problems.push_back("a level of \"levels\" is no object with a \"name\"");
+        continue;
+      }
       MemoryLevel level;
-      level.name = l.value("name", "");
+      level.name = l["name"].get<std::string>();
       level.bandwidth = read_quantity(l, "bandwidth", "B/s", problems);
       level.capacity = read_quantity(l, "capacity", "B", problems);
       level.shared_bandwidth = read_quantity(l, "shared_bandwidth", "B/s", problems, false);
-      level.per_unit = l.value("per_unit", false);
+      level.per_unit = l.contains("per_unit") && l["per_unit"] == true;
       m.levels.push_back(level);
     }
   if (m.levels.empty()) problems.push_back("\"levels\" is missing or empty");
@@ -153,9 +157,26 @@ Expected<Machine> machine_from_json(const json& j) {
   m.barrier_latency = read_quantity(j, "barrier_latency", "s", problems);
   m.memory_latency = read_quantity(j, "memory_latency", "s", problems);
   if (j.contains("sustained")) m.sustained = read_quantity(j, "sustained", "1", problems);
-  m.max_threads_per_unit = j.value("max_threads_per_unit", 2048);
-  if (j.contains("matrix_shape")) m.matrix_shape = j["matrix_shape"].get<std::vector<int64_t>>();
-  if (m.matrix_shape.size() != 3) m.matrix_shape = {1, 1, 1};
+  if (j.contains("max_threads_per_unit")) {
+    const json& threads = j["max_threads_per_unit"];
+    if (threads.is_number_integer() && threads.get<int64_t>() >= 1 &&
+        threads.get<int64_t>() <= INT32_MAX)
+      m.max_threads_per_unit = threads.get<int>();
+    else
+      problems.push_back("\"max_threads_per_unit\" must be a whole number of at least 1");
+  }
+  m.matrix_shape = {1, 1, 1};
+  if (j.contains("matrix_shape")) {
+    const json& shape = j["matrix_shape"];
+    const bool good = shape.is_array() && shape.size() == 3 &&
+                      std::all_of(shape.begin(), shape.end(), [](const json& n) {
+                        return n.is_number_integer() && n.get<int64_t>() >= 1;
+                      });
+    if (good)
+      m.matrix_shape = shape.get<std::vector<int64_t>>();
+    else
+      problems.push_back("\"matrix_shape\" needs three whole numbers of at least 1");
+  }
   if (problems.empty()) return m;
   std::string why;
   for (const std::string& p : problems) why += (why.empty() ? "" : "; ") + p;

@@ -137,6 +137,12 @@ void record(Schedule& s, const std::string& name, const nlohmann::json& params) 
   s.script.push_back({name, params.dump()});
 }
 
+Outcome gave_up(const std::string& name, const std::exception& e) {
+  Outcome out;
+  out.verdict.why = name + ": " + e.what();
+  return out;
+}
+
 Expected<nlohmann::json> parsed(const TransformStep& step) {
   nlohmann::json params =
       nlohmann::json::parse(step.params.empty() ? "{}" : step.params, nullptr, false);
@@ -157,9 +163,9 @@ Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view nam
     if (out.schedule) record(*out.schedule, t->name, out.chosen ? *out.chosen : params);
     return out;
   } catch (const isl::exception& e) {
-    Outcome out;
-    out.verdict.why = t->name + ": " + e.what();
-    return out;
+    return gave_up(t->name, e);
+  } catch (const std::range_error& e) {  // a number beyond 64 bits
+    return gave_up(t->name, e);
   }
 }
 
@@ -178,6 +184,8 @@ Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name,
     if (out) record(*out, t->name, params);
     return out;
   } catch (const isl::exception& e) {
+    return edit::refused(t->name, "", e.what());
+  } catch (const std::range_error& e) {
     return edit::refused(t->name, "", e.what());
   }
 }
