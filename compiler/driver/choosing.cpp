@@ -20,6 +20,7 @@ Expected<Choice> from_file(const Loaded& in, const std::string& path, const Sear
     Refusal r = plan.error();
     r.where = path;
     if (j.is_discarded()) r.why = "it is not JSON";
+    if (r.suggest.empty()) r.suggest = "nautilusc explore SPEC --plan FILE writes one";
     return r;
   }
   Choice out{*plan, {{"plan", path}}};
@@ -82,7 +83,7 @@ std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& s
                         "no complete plan within the budget (" +
                             std::string(sched::stop_reason_name(r.stop_reason)) + ")",
                         "more --seconds"},
-                kBadInput);
+                kBudget);
   return std::nullopt;
 }
 

@@ -68,10 +68,10 @@ class Progress {
   std::chrono::steady_clock::time_point start_, last_;
 };
 
-// Set by the first Ctrl-C (the verb ends in order); a second one ends the program at once.
 // A finite number between these, for an option.
 CLI::Validator amount(double least, double most);
 
+// Set by the first Ctrl-C (the verb ends in order); a second one ends the program at once.
 std::atomic<bool>& interrupted();
 // Whether what runs looks at interrupted(); else Ctrl-C ends the program (its children die with
 // it).

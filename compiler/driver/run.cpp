@@ -61,6 +61,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
                 {"run --on cpu", "", "passes, memory programs and CUDA source are of the GPU's way",
                  "--print tile or tree, or --on gpu"},
                 kBadInput);
+  if (auto m = sched::find_machine(f.machine); !m) return fail(in.json, m.error(), kBadInput);
   const double memory_gb = flags.memory_gb > 0 ? flags.memory_gb : 8;
   if (flags.run.repeats <= 0) flags.run.repeats = 3;
   flags.run.memory_bytes = static_cast<uint64_t>(memory_gb * (1ull << 30));
