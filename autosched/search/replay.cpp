@@ -4,6 +4,7 @@
 
 #include "autosched/search/lazy.h"
 #include "autosched/search/state.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::sched {
 namespace {
@@ -81,7 +82,7 @@ Expected<Plan> with_knobs(const Plan& p, const poly::ProgramPtr& program, const 
   std::shared_ptr<const ProgramAxes> axes;
   poly::ProgramPtr analysed;  // the program of the axes
   for (const poly::TransformStep& step : p.script) {
-    nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
+    nlohmann::json params = poly::read_json(step.params);
     if (params.is_discarded())
       return Refusal{"replay a plan", "", "step " + step.name + " has damaged parameters", ""};
     if (auto bad = size_step(out.schedule, step, params, knobs, axes, analysed)) return *bad;
@@ -113,7 +114,7 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
         n->state != NodeState::Failed)
       return refuse("its last step was refused: " + n->reason);
     for (const poly::TransformStep& step : n->steps) {
-      nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
+      nlohmann::json params = poly::read_json(step.params);
       if (params.is_discarded()) return refuse("step " + step.name + " has damaged parameters");
       if (auto bad = size_step(plan.schedule, step, params, plan.knobs, axes, analysed))
         return *bad;

@@ -27,6 +27,32 @@ json refusal_of(const std::vector<std::string>& args) {
 }
 
 // Copying or printing such a value takes a stack frame a level.
+TEST(HostileInput, JsonThatNestsTooDeeplyIsRefused) {
+  const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
+  const std::string text =
+      write_temp("text.json", "[{\"name\": \"tile\", \"params\": \"" + deep + "\"}]");
+  for (const std::string& script :
+       {"{\"steps\": " + deep + "}", "[{\"transform\": \"tile\", \"params\": " + deep + "}]"})
+    refusal_of({"apply", "softmax", "--json", "--script", write_temp("deep.json", script)});
+  const Ran as_text = nautilusc({"apply", "softmax", "--json", "--script", text});
+  EXPECT_EQ(as_text.status, kBadInput) << as_text.err;
+  const std::string plan =
+      write_temp("deep.plan.json",
+                 "{\"nautilus_plan\": 1, \"program\": \"softmax\", \"script\": [" + deep + "]}");
+  EXPECT_EQ(nautilusc({"run", "softmax", "--json", "--plan", plan}).status, kBadInput);
+  refusal_of({"corpus", "model", "--json",
+              write_temp("deep.config.json", "{\"hidden_size\": " + deep + "}")});
+  refusal_of({"explore", "softmax", "--json", "--machine",
+              write_temp("deep.machine.json", "{\"rates\": " + deep + "}")});
+}
+
+TEST(HostileInput, ADirectoryIsNoScriptAndNoPlan) {
+  const std::string here = std::filesystem::temp_directory_path().string();
+  EXPECT_EQ(refusal_of({"apply", "softmax", "--json", "--script", here})["why"],
+            "it is a directory");
+  EXPECT_EQ(refusal_of({"run", "softmax", "--json", "--plan", here})["why"], "it is a directory");
+}
+
 TEST(HostileInput, NumbersAreNotReadAsOthers) {
   refusal_of({"check", "softmax", "--json", "--size", "N= 5"});
   refusal_of({"check", "softmax", "--json", "--quota", "-1"});
@@ -44,6 +70,19 @@ TEST(HostileInput, SequenceLengthsBelongToModels) {
   const json sizes =
       nautilusc({"check", "matmul", "--model", "qwen3-8b", "--json"}).json()["sizes"];
   EXPECT_EQ(sizes["N"], 4096) << sizes;
+}
+
+TEST(HostileInput, MachinesHaveWholeUnits) {
+  const std::string path = nautilusc({"corpus", "show", "h200", "--json"}).json()["path"];
+  const json good = json::parse(slurp(path));
+  for (const json& wrong : {json("x"), json(0), json(1e308), json::array()})
+    for (const char* key : {"units", "max_threads_per_unit"}) {
+      json m = good;
+      m[key] = wrong;
+      const json e = refusal_of({"explore", "softmax", "--json", "--machine",
+                                 write_temp("wrong.machine.json", m.dump())});
+      EXPECT_NE(e.value("why", "").find(key), std::string::npos) << e;
+    }
 }
 
 // What the list names can be shown: this host too, which has no file.
