@@ -1,6 +1,9 @@
 // Files and numbers that nobody means: refused by name, never a crash.
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/driver/command.h"
@@ -91,6 +94,18 @@ TEST(HostileInput, TheProbedMachineIsShown) {
   EXPECT_EQ(r.status, kGood) << r.err;
   EXPECT_EQ(r.json()["kind"], "cpu");
   EXPECT_EQ(nautilusc({"corpus", "show", "cpu", "--json"}).json()["kind"], "machines");
+}
+
+// "check SPEC --naut > k.naut" on a full disk is no success.
+TEST(HostileInput, AnAnswerThatCannotBeWrittenIsNone) {
+  const std::string err = write_temp("full.txt", "");
+  const std::string program =
+      " \"" + std::string(NAUTILUS_BIN_DIR) + "/nautilusc\" check softmax --naut 2>\"" + err + "\"";
+  const int full = std::system((program + " >/dev/full").c_str());
+  EXPECT_EQ(WEXITSTATUS(full), kEnvironment);
+  EXPECT_NE(slurp(err).find("standard output"), std::string::npos) << slurp(err);
+  const int closed = std::system((program + " >&-").c_str());
+  EXPECT_EQ(WEXITSTATUS(closed), kGood) << slurp(err);
 }
 
 TEST(HostileInput, ABrokenSpecSaysWhatToDo) {
