@@ -4,14 +4,18 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "autosched/file.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::sched {
 namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
+
+const char* const kShape = "see corpus/machines/h200.json for the shape";
 
 Refusal bad(const std::string& where, const std::string& why, const std::string& suggest = "") {
   return Refusal{"read a machine description", where, why, suggest};
@@ -119,8 +123,13 @@ Expected<Machine> machine_from_json(const json& j) {
   m.kind = text("kind");
   if (m.kind != "gpu" && m.kind != "cpu")
     problems.push_back("\"kind\" is \"" + m.kind + "\", expected \"gpu\" or \"cpu\"");
-  if (j.contains("units") && j["units"].is_number_integer()) m.units = j["units"].get<int>();
-  if (m.units < 1) problems.push_back("\"units\" must be at least 1");
+  auto whole = [&](const char* key, int absent) {
+    const json v = j.value(key, json(absent));
+    const bool fits = v.is_number_integer() && v.get<double>() >= 1 && v.get<double>() <= 1 << 30;
+    if (!fits) problems.push_back(std::string("\"") + key + "\" must be a whole number of at least 1");
+    return fits ? v.get<int>() : 0;
+  };
+  m.units = whole("units", 0);
   m.clock = read_quantity(j, "clock", "Hz", problems);
   if (j.contains("matrix") && j["matrix"].is_object())
     for (auto& [type, unused] : j["matrix"].items()) {
@@ -157,14 +166,7 @@ Expected<Machine> machine_from_json(const json& j) {
   m.barrier_latency = read_quantity(j, "barrier_latency", "s", problems);
   m.memory_latency = read_quantity(j, "memory_latency", "s", problems);
   if (j.contains("sustained")) m.sustained = read_quantity(j, "sustained", "1", problems);
-  if (j.contains("max_threads_per_unit")) {
-    const json& threads = j["max_threads_per_unit"];
-    if (threads.is_number_integer() && threads.get<int64_t>() >= 1 &&
-        threads.get<int64_t>() <= INT32_MAX)
-      m.max_threads_per_unit = threads.get<int>();
-    else
-      problems.push_back("\"max_threads_per_unit\" must be a whole number of at least 1");
-  }
+  m.max_threads_per_unit = whole("max_threads_per_unit", 2048);
   m.matrix_shape = {1, 1, 1};
   if (j.contains("matrix_shape")) {
     const json& shape = j["matrix_shape"];
@@ -180,7 +182,7 @@ Expected<Machine> machine_from_json(const json& j) {
   if (problems.empty()) return m;
   std::string why;
   for (const std::string& p : problems) why += (why.empty() ? "" : "; ") + p;
-  return bad(m.id, why, "see corpus/machines/h200.json for the shape");
+  return bad(m.id, why, kShape);
 }
 
 json machine_to_json(const Machine& m) {
@@ -216,11 +218,11 @@ json machine_to_json(const Machine& m) {
 }
 
 Expected<Machine> load_machine(const std::string& path) {
-  std::ifstream in(path);
-  if (!in)
+  const Expected<std::string> text = read_file(path);
+  if (!text)
     return bad(path, "cannot be opened", "--machine takes an id of corpus/machines or a path");
-  json j = json::parse(in, nullptr, false);
-  if (j.is_discarded()) return bad(path, "is not valid JSON");
+  const json j = poly::read_json(*text);
+  if (j.is_discarded()) return bad(path, "is not valid JSON, or nests too deeply", kShape);
   try {
     Expected<Machine> m = machine_from_json(j);
     if (m) return m;
@@ -228,7 +230,7 @@ Expected<Machine> load_machine(const std::string& path) {
     r.where = path;
     return r;
   } catch (const json::exception& e) {
-    return bad(path, e.what());
+    return bad(path, e.what(), kShape);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "autosched/search/lazy.h"
 #include "autosched/search/state.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::sched {
 namespace {
@@ -65,7 +66,7 @@ class Rebuilding {
   explicit Rebuilding(Plan& plan) : plan_(plan) {}
 
   std::optional<Refusal> add(const poly::TransformStep& step) {
-    nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
+    nlohmann::json params = poly::read_json(step.params);
     if (params.is_discarded())
       return Refusal{"replay a plan", "step " + step.name,
                      "its parameters are damaged: " + step.params, "run the search again"};

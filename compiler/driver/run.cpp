@@ -182,11 +182,13 @@ void add_run(CLI::App& app, int& status) {
   verb->add_option("--print-after", flags->print_after,
                    "GPU: print the program after this pass, or after all");
   verb->add_option("--sample", flags->run.sample,
-                   "reference rows (0: all; default: chosen by size)");
+                   "reference rows (0: all; default: chosen by size)")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--scale", flags->run.scale, "scale of the random inputs")
       ->check(amount(-1e38, 1e38))
       ->capture_default_str();
   verb->add_option("--data-seed", flags->run.seed, "seed of the random inputs")
+      ->check(natural())
       ->capture_default_str();
   verb->add_option("--tolerance", flags->run.tolerance,
                    "of the largest error, relative to the magnitude of the terms; at least what "

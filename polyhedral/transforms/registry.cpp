@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "polyhedral/json_text.h"
 #include "polyhedral/transforms/distribute.h"
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/fuse.h"
@@ -145,9 +146,9 @@ Outcome gave_up(const std::string& name, const std::exception& e) {
 
 Expected<nlohmann::json> parsed(const TransformStep& step) {
   nlohmann::json params =
-      nlohmann::json::parse(step.params.empty() ? "{}" : step.params, nullptr, false);
+      read_json(step.params.empty() ? "{}" : step.params);
   if (params.is_discarded())
-    return edit::refused(step.name, "", "its parameters are not JSON: " + step.params);
+    return edit::refused(step.name, "", "its parameters are not JSON: " + step.params.substr(0, 200));
   return params;
 }
 
