@@ -18,18 +18,10 @@ double unit_cost(const OpCosts& c, std::string_view unit) {
   return c.compare;
 }
 
-bool has_dot(const Graph& g, ClassId c) {
-  for (const ENode& n : g.nodes(c))
-    if (g.info(n).kind == Kind::Dot) return true;
-  return false;
-}
-
 double scalar_cost(const Graph& g, const ENode& n, const OpCosts& c) {
   const NodeInfo& i = g.info(n);
   switch (i.kind) {
     case Kind::Map: {
-      // Products are summed onto what they are added to.
-      if (i.op == Op::Add && (has_dot(g, n.children[0]) || has_dot(g, n.children[1]))) return 0;
       double s = 0;
       for (const UnitOps& u : op_units(i.op)) s += u.per_lane * unit_cost(c, u.unit);
       return s;
