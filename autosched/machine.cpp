@@ -126,7 +126,8 @@ Expected<Machine> machine_from_json(const json& j) {
   auto whole = [&](const char* key, int absent) {
     const json v = j.value(key, json(absent));
     const bool fits = v.is_number_integer() && v.get<double>() >= 1 && v.get<double>() <= 1 << 30;
-    if (!fits) problems.push_back(std::string("\"") + key + "\" must be a whole number of at least 1");
+    if (!fits)
+      problems.push_back(std::string("\"") + key + "\" must be a whole number of at least 1");
     return fits ? v.get<int>() : 0;
   };
   m.units = whole("units", 0);

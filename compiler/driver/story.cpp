@@ -24,7 +24,8 @@ poly::Verdict added_by(const poly::Verdict& v, const poly::Schedule& before) {
   return out;
 }
 
-// The fusion that a rolling update makes possible, by itself: of its parameters those that fuse has.
+// The fusion that a rolling update makes possible, by itself: of its parameters those that fuse
+// has.
 poly::TransformStep plain_fusion(const poly::TransformStep& rolling) {
   const json given = poly::read_json(rolling.params);
   json params = json::object();

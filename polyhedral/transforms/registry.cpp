@@ -145,10 +145,10 @@ Outcome gave_up(const std::string& name, const std::exception& e) {
 }
 
 Expected<nlohmann::json> parsed(const TransformStep& step) {
-  nlohmann::json params =
-      read_json(step.params.empty() ? "{}" : step.params);
+  nlohmann::json params = read_json(step.params.empty() ? "{}" : step.params);
   if (params.is_discarded())
-    return edit::refused(step.name, "", "its parameters are not JSON: " + step.params.substr(0, 200));
+    return edit::refused(step.name, "",
+                         "its parameters are not JSON: " + step.params.substr(0, 200));
   return params;
 }
 

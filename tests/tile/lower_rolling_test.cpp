@@ -227,7 +227,8 @@ TEST(LowerRolling, WhatLiesBeyondALengthIsAbsent) {
   }
 }
 
-// Values after the length that the data gives: absent where numerics are strict, else assumed finite.
+// Values after the length that the data gives: absent where numerics are strict, else assumed
+// finite.
 TEST(LowerRolling, WhatLiesBeyondALengthInDataIsAbsent) {
   const auto program = parse_naut(make_context(), R"(naut 1
 program padded
