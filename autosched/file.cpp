@@ -52,8 +52,12 @@ void sync_directory(const std::filesystem::path& dir) {
 }  // namespace
 
 Expected<std::string> read_file(const std::string& path) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec))
+    return Refusal{"read a file", path, "it is a directory", "name a file"};
   std::ifstream in(path, std::ios::binary);
-  if (!in) return Refusal{"read a file", path, std::strerror(errno), ""};
+  if (!in)
+    return Refusal{"read a file", path, std::string("cannot open it: ") + std::strerror(errno), ""};
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();

@@ -4,14 +4,18 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "autosched/file.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::sched {
 namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
+
+const char* const kShape = "see corpus/machines/h200.json for the shape";
 
 Refusal bad(const std::string& where, const std::string& why, const std::string& suggest = "") {
   return Refusal{"read a machine description", where, why, suggest};
@@ -119,8 +123,14 @@ Expected<Machine> machine_from_json(const json& j) {
   m.kind = text("kind");
   if (m.kind != "gpu" && m.kind != "cpu")
     problems.push_back("\"kind\" is \"" + m.kind + "\", expected \"gpu\" or \"cpu\"");
-  if (j.contains("units") && j["units"].is_number_integer()) m.units = j["units"].get<int>();
-  if (m.units < 1) problems.push_back("\"units\" must be at least 1");
+  auto whole = [&](const char* key, int absent) {
+    const json v = j.value(key, json(absent));
+    const bool fits = v.is_number_integer() && v.get<double>() >= 1 && v.get<double>() <= 1 << 30;
+    if (!fits)
+      problems.push_back(std::string("\"") + key + "\" must be a whole number of at least 1");
+    return fits ? v.get<int>() : 0;
+  };
+  m.units = whole("units", 0);
   m.clock = read_quantity(j, "clock", "Hz", problems);
   if (j.contains("matrix") && j["matrix"].is_object())
     for (auto& [type, unused] : j["matrix"].items()) {
@@ -138,12 +148,16 @@ Expected<Machine> machine_from_json(const json& j) {
     m.model[key.name] = read_quantity(model, key.name, key.unit, problems);
   if (j.contains("levels") && j["levels"].is_array())
     for (const json& l : j["levels"]) {
+      if (!l.is_object() || !l.contains("name") || !l["name"].is_string()) {
+        problems.push_back("a level of \"levels\" is no object with a \"name\"");
+        continue;
+      }
       MemoryLevel level;
-      level.name = l.value("name", "");
+      level.name = l["name"].get<std::string>();
       level.bandwidth = read_quantity(l, "bandwidth", "B/s", problems);
       level.capacity = read_quantity(l, "capacity", "B", problems);
       level.shared_bandwidth = read_quantity(l, "shared_bandwidth", "B/s", problems, false);
-      level.per_unit = l.value("per_unit", false);
+      level.per_unit = l.contains("per_unit") && l["per_unit"] == true;
       m.levels.push_back(level);
     }
   if (m.levels.empty()) problems.push_back("\"levels\" is missing or empty");
@@ -153,13 +167,23 @@ Expected<Machine> machine_from_json(const json& j) {
   m.barrier_latency = read_quantity(j, "barrier_latency", "s", problems);
   m.memory_latency = read_quantity(j, "memory_latency", "s", problems);
   if (j.contains("sustained")) m.sustained = read_quantity(j, "sustained", "1", problems);
-  m.max_threads_per_unit = j.value("max_threads_per_unit", 2048);
-  if (j.contains("matrix_shape")) m.matrix_shape = j["matrix_shape"].get<std::vector<int64_t>>();
-  if (m.matrix_shape.size() != 3) m.matrix_shape = {1, 1, 1};
+  m.max_threads_per_unit = whole("max_threads_per_unit", 2048);
+  m.matrix_shape = {1, 1, 1};
+  if (j.contains("matrix_shape")) {
+    const json& shape = j["matrix_shape"];
+    const bool good = shape.is_array() && shape.size() == 3 &&
+                      std::all_of(shape.begin(), shape.end(), [](const json& n) {
+                        return n.is_number_integer() && n.get<int64_t>() >= 1;
+                      });
+    if (good)
+      m.matrix_shape = shape.get<std::vector<int64_t>>();
+    else
+      problems.push_back("\"matrix_shape\" needs three whole numbers of at least 1");
+  }
   if (problems.empty()) return m;
   std::string why;
   for (const std::string& p : problems) why += (why.empty() ? "" : "; ") + p;
-  return bad(m.id, why, "see corpus/machines/h200.json for the shape");
+  return bad(m.id, why, kShape);
 }
 
 json machine_to_json(const Machine& m) {
@@ -195,11 +219,11 @@ json machine_to_json(const Machine& m) {
 }
 
 Expected<Machine> load_machine(const std::string& path) {
-  std::ifstream in(path);
-  if (!in)
+  const Expected<std::string> text = read_file(path);
+  if (!text)
     return bad(path, "cannot be opened", "--machine takes an id of corpus/machines or a path");
-  json j = json::parse(in, nullptr, false);
-  if (j.is_discarded()) return bad(path, "is not valid JSON");
+  const json j = poly::read_json(*text);
+  if (j.is_discarded()) return bad(path, "is not valid JSON, or nests too deeply", kShape);
   try {
     Expected<Machine> m = machine_from_json(j);
     if (m) return m;
@@ -207,7 +231,7 @@ Expected<Machine> load_machine(const std::string& path) {
     r.where = path;
     return r;
   } catch (const json::exception& e) {
-    return bad(path, e.what());
+    return bad(path, e.what(), kShape);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "polyhedral/json_text.h"
+
 namespace nautilus::sched {
 namespace {
 
@@ -23,7 +25,7 @@ uint64_t text_hash(std::string_view text) {
 json steps_to_json(const std::vector<poly::TransformStep>& steps) {
   json out = json::array();
   for (const poly::TransformStep& s : steps) {
-    json params = json::parse(s.params.empty() ? "{}" : s.params, nullptr, false);
+    json params = poly::read_json(s.params.empty() ? "{}" : s.params);
     out.push_back({{"name", s.name}, {"params", params.is_discarded() ? json::object() : params}});
   }
   return out;

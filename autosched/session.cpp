@@ -6,6 +6,7 @@
 
 #include "autosched/file.h"
 #include "autosched/search.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::sched {
 namespace {
@@ -229,9 +230,9 @@ Expected<Session> session_from_json(const json& j) {
 Expected<Session> load_session(const std::string& path) {
   Expected<std::string> text = read_file(path);
   if (!text) return text.error();
-  json j = json::parse(*text, nullptr, false);
+  json j = poly::read_json(*text);
   if (j.is_discarded()) {
-    Refusal r = damaged("not valid JSON (truncated or damaged)");
+    Refusal r = damaged("not valid JSON (truncated, damaged or nested too deeply)");
     r.where = path;
     return r;
   }

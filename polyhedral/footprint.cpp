@@ -33,7 +33,8 @@ int64_t box_elements(const isl::map& touched, const std::vector<int64_t>& extent
       auto lo = dim_min(one.range(), 0), hi = dim_max(one.range(), 0);
       n = lo && hi ? *hi - *lo + 1 : extents[d];
     }
-    total *= std::max<int64_t>(0, std::min(n, extents[d]));
+    if (__builtin_mul_overflow(total, std::max<int64_t>(0, std::min(n, extents[d])), &total))
+      return INT64_MAX;  // no memory holds it
   }
   return total;
 }

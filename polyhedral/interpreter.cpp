@@ -61,7 +61,8 @@ struct Interpreter::State {
         if (!x || x != y || *x < 0)
           return refuse(t.name, "its extents are not bound to sizes", "give every size");
         a.extents.push_back(*x);
-        n = *x == 0 ? 0 : (n > kMaxElements ? n : n * static_cast<uint64_t>(*x));
+        const auto extent = static_cast<uint64_t>(*x);
+        n = extent == 0 ? 0 : n > kMaxElements / extent ? kMaxElements + 1 : n * extent;
       }
       total += n;
       if (total > kMaxElements)

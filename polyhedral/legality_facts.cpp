@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "polyhedral/index_expr.h"
+
 namespace nautilus::poly {
 
 namespace {
@@ -82,8 +84,11 @@ void PairFacts::add_equality(Row r) {
   if (!pivot) return;
   if (r[*pivot] == -1)
     for (int64_t& v : r) v = -v;
-  for (Row& old : rows_)
-    if (old[*pivot] != 0 && !subtract(old, r, old[*pivot])) return;
+  for (Row& old : rows_) {
+    Row without = old;
+    if (old[*pivot] != 0 && !subtract(without, r, old[*pivot])) return;
+    old = std::move(without);
+  }
   rows_.push_back(std::move(r));
   pivots_.push_back(*pivot);
 }
@@ -155,16 +160,19 @@ PairFacts::Distance PairFacts::distance(const MemberForm& source, const MemberFo
   if (!a || !b || a->denominator != b->denominator) return {};
   const bool same_terms = std::equal(a->linear.begin(), a->linear.end() - 1, b->linear.begin());
   if (!same_terms) return {};
-  const int64_t offset = b->linear.back() - a->linear.back();
+  int64_t offset;
+  if (__builtin_sub_overflow(b->linear.back(), a->linear.back(), &offset)) return {};
   if (a->divs == b->divs && offset % a->denominator == 0) {
     const int64_t c = offset / a->denominator;
     return {c, c};
   }
   if (a->floored && b->floored && a->floored_rest == b->floored_rest &&
       std::equal(a->floored->begin(), a->floored->end() - 1, b->floored->begin())) {
-    const int64_t numerator = b->floored->back() - a->floored->back(), d = a->floor_denominator;
-    const int64_t floor = numerator >= 0 ? numerator / d : -((-numerator + d - 1) / d);
-    return {std::nullopt, floor + offset};
+    int64_t numerator, least;
+    if (__builtin_sub_overflow(b->floored->back(), a->floored->back(), &numerator) ||
+        __builtin_add_overflow(floor_div(numerator, a->floor_denominator), offset, &least))
+      return {};
+    return {std::nullopt, least};
   }
   return {};
 }

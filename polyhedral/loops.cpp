@@ -78,7 +78,7 @@ Expected<LoopPtr> kernel_loops(const KernelTree& tree, const isl::set& context,
   if (maker.refusal) return *maker.refusal;
   auto body = to_loops(*k, ast, maker.pieces);
   if (!body) return body.error();
-  return grid_loops(*k, *body);
+  return merge_branches(grid_loops(*k, *body), {});
 }
 
 void print(const LoopPtr& l, int indent, std::string& out) {

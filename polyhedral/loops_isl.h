@@ -44,5 +44,9 @@ struct Piece {
 // isl's AST as Loops below the grid; every member gets its For.
 Expected<LoopPtr> to_loops(const LoopKernel& k, const isl::ast_node& ast,
                            const std::vector<Piece>& pieces);
+// An If whose second branch is the first with the one value that a loop variable has there becomes
+// its first branch. `around`: bounds [lower, upper) of the loops outside.
+LoopPtr merge_branches(const LoopPtr& l,
+                       std::map<std::string, std::pair<IndexExpr, IndexExpr>> around);
 
 }  // namespace nautilus::poly

@@ -25,6 +25,7 @@
 // order is textual. Sets, maps and affine values are isl's notation; expressions are expr.h's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,14 @@ std::optional<TensorKind> kind_from_name(std::string_view s);
 // [A-Za-z_][A-Za-z0-9_']*, and no word that isl's notation reserves.
 bool is_identifier(std::string_view s);
 bool is_reserved(std::string_view s);
+
+// What keeps a text from isl's reader, which is recursive and takes numbers of any length: too much
+// of it, of nesting or of digits, or other characters; and where.
+struct Unreadable {
+  size_t at;
+  std::string why;
+};
+std::optional<Unreadable> unreadable(std::string_view isl_text);
 
 // True if `original` orders instances exactly as textual_order.
 bool is_textual(const Program& p);

@@ -1,4 +1,4 @@
-// NautParser of `.naut` (format: naut.h). Every failure carries file:line:column; nothing that the
+// Reader of `.naut` (format: naut.h). Every failure carries file:line:column; nothing that the
 // text can contain reaches isl unchecked: length, nesting and digit runs are bounded, and isl works
 // under a quota.
 #include <algorithm>
@@ -9,13 +9,30 @@
 
 #include "polyhedral/naut.h"
 #include "polyhedral/program_check.h"
+#include "polyhedral/schedule.h"
 
 namespace nautilus::poly {
 
+std::optional<naut::Unreadable> naut::unreadable(std::string_view s) {
+  constexpr size_t kMaxIsl = 1 << 18, kMaxNesting = 60, kMaxDigits = 30;
+  if (s.size() > kMaxIsl) return Unreadable{0, "the set is too long"};
+  size_t depth = 0, digits = 0;
+  for (size_t k = 0; k < s.size(); ++k) {
+    const char c = s[k];
+    if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126)
+      return Unreadable{k, "a character that isl's notation does not know"};
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    if (depth > kMaxNesting) return Unreadable{k, "brackets are nested too deeply"};
+    if (digits > kMaxDigits) return Unreadable{k, "the number is too long"};
+  }
+  return std::nullopt;
+}
+
 namespace {
 
-constexpr size_t kMaxText = 1 << 22, kMaxIsl = 1 << 18, kMaxNesting = 60, kMaxDigits = 30,
-                 kMaxItems = 2000;
+constexpr size_t kMaxText = 1 << 22, kMaxItems = 2000;
 
 struct Failure {
   int line, column;
@@ -96,19 +113,7 @@ class Line {
     return out;
   }
   void check_isl(std::string_view s, int from) const {
-    if (s.size() > kMaxIsl) fail_at("the set is too long", from);
-    size_t depth = 0, digits = 0;
-    for (size_t k = 0; k < s.size(); ++k) {
-      const char c = s[k];
-      if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126)
-        fail_at("a character that isl's notation does not know", from + static_cast<int>(k));
-      if (c == '(' || c == '[' || c == '{') ++depth;
-      if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
-      digits = c >= '0' && c <= '9' ? digits + 1 : 0;
-      if (depth > kMaxNesting)
-        fail_at("brackets are nested too deeply", from + static_cast<int>(k));
-      if (digits > kMaxDigits) fail_at("the number is too long", from + static_cast<int>(k));
-    }
+    if (const auto bad = naut::unreadable(s)) fail_at(bad->why, from + static_cast<int>(bad->at));
   }
   [[noreturn]] void fail(std::string why, std::string suggest = "", int column_at = 0) {
     skip();
@@ -152,6 +157,13 @@ class NautParser {
     }
     finish(number);
     return std::move(p_);
+  }
+  // Bands of a given order have one function a statement, as those of every schedule do.
+  void check_order(const Program& p) const {
+    if (!has_order_) return;
+    NodeId next = 0;
+    if (const auto tree = from_isl(p, p.original, next); !tree)
+      throw Failure{order_line_, order_column_, tree.error().why, tree.error().suggest};
   }
   int line_of(const std::string& item) const {
     const auto at = lines_.find(item);
@@ -453,6 +465,7 @@ Expected<Program> parse_naut(ContextPtr context, std::string_view text, const st
       if (auto bad = check_structure(p))
         return Refusal{asked, position(file, parser.line_of(bad->item), 1), bad->refusal.text(),
                        bad->refusal.suggest};
+      parser.check_order(p);
       return p;
     } catch (const Failure& f) {
       return Refusal{asked, position(file, f.line, f.column), f.why, f.suggest};

@@ -260,10 +260,31 @@ isl::set at_element(const isl::space& space, const Element& e, int64_t radius) {
 
 // --- sizes ---
 
+namespace {
+
+// Sizes at which these statements have instances, and nothing is one alone where that may be.
+isl::set with_instances(const Program& p, const std::vector<const Statement*>& statements,
+                        int64_t least) {
+  isl::set out = p.param_context;
+  for (const Statement* s : statements) out = out.intersect(s->domain.params());
+  for (const std::string& n : p.params) {
+    const std::string text = "[" + n + "] -> { : " + n + " >= " + std::to_string(least) + " }";
+    const isl::set more = out.intersect(isl::set(p.context->get(), text));
+    if (!more.is_empty()) out = more;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Sizes> sample_sizes(const Program& p) {
   std::vector<Sizes> out;
   const auto add = [&](const Sizes& s) {
     if (std::find(out.begin(), out.end(), s) == out.end()) out.push_back(s);
+  };
+  const auto met = [&](const isl::set& sizes) {
+    return std::any_of(out.begin(), out.end(),
+                       [&](const Sizes& s) { return !fix_params(sizes, s).is_empty(); });
   };
   if (p.params.empty()) return {Sizes{}};
   constexpr int64_t kPrimes[] = {5, 3, 7, 2};
@@ -273,10 +294,19 @@ std::vector<Sizes> sample_sizes(const Program& p) {
       s[p.params[k]] = v >= 0 ? v : kPrimes[(k + static_cast<size_t>(-v)) % 4];
     if (!fix_params(p.param_context, s).is_empty()) add(s);
   }
-  if (out.size() >= 2) return out;
-  const auto least = lexmin_point(p.param_context);
-  if (!least) return out;
-  add(least->params);
+  if (out.size() < 2)
+    if (const auto least = lexmin_point(p.param_context)) add(least->params);
+  // Where these leave statements without instances (multiples of 16, rows of N - 8), others do not.
+  std::vector<std::vector<const Statement*>> groups(1);
+  for (const Statement& s : p.statements) {
+    if (s.domain.intersect_params(p.param_context).is_empty()) continue;
+    groups[0].push_back(&s);
+    groups.push_back({&s});
+  }
+  for (const auto& group : groups) {
+    if (met(with_instances(p, group, 2))) continue;
+    if (const auto least = lexmin_point(with_instances(p, group, 3))) add(least->params);
+  }
   return out;
 }
 

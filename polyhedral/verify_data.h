@@ -79,7 +79,7 @@ std::vector<Element> points(const isl::set& s, size_t most);
 isl::set at_element(const isl::space& space, const Element& e, int64_t radius = 0);
 
 // Sizes to sample a program at: small ones (0, 1, primes) where its facts allow any, else one that
-// they do.
+// they do; and where a statement has instances at all, sizes at which it has some.
 std::vector<Sizes> sample_sizes(const Program& p);
 
 std::string text(Real v);

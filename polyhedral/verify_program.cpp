@@ -255,8 +255,14 @@ class Comparison {
     Machine before{origin}, after{now};
   };
 
+  // Values that were looked at, and those of them that were numbers: others tell nothing.
+  struct Told {
+    int met = 0, numbers = 0;
+    void add(Real was) { ++met, numbers += !std::isnan(was); }
+  };
+
   std::optional<Doubt> values() {
-    std::map<std::string, int> compared;  // by tensor: values that told something
+    std::map<std::string, Told> told;  // by tensor
     std::map<std::string, std::string> undecided;
     for (const Sizes& sizes : sample_sizes(now_)) {
       auto o = instantiate(origin_, sizes), n = instantiate(now_, sizes);
@@ -267,15 +273,18 @@ class Comparison {
       for (const Change& c : changes_) {
         const Doing doing([&] { return "values of " + c.tensor; });
         try {
-          if (auto bad = differs(c, bound, compared[c.tensor])) return bad;
+          if (auto bad = differs(c, bound, told[c.tensor])) return bad;
         } catch (const Undecided& u) {
           undecided[c.tensor] = u.why;
         }
       }
     }
     for (const auto& [tensor, why] : undecided)
-      if (compared[tensor] == 0)
+      if (told[tensor].numbers == 0)
         return Doubt{"the values of " + tensor + " could not be compared: " + why, true};
+    for (const auto& [tensor, t] : told)
+      if (t.met > 0 && t.numbers == 0)
+        return Doubt{"no sample of the values of " + tensor + " gave a number", true};
     return std::nullopt;
   }
 
@@ -287,14 +296,14 @@ class Comparison {
 
   // First over the tensors between, then over inputs alone (where both reach into the same
   // definitions from different sides); thinned, then whole (where terms are counted).
-  std::optional<Doubt> differs(const Change& c, Bound& b, int& compared) {
+  std::optional<Doubt> differs(const Change& c, Bound& b, Told& told) {
     std::optional<Doubt> out;
     for (const bool thin : {true, false})
       for (const bool cut : {true, false}) {
         if (thin && b.small) continue;
         try {
           const auto bad = sampled(
-              c, b, {cut ? c.given_before : Names{}, cut ? c.given_now : Names{}, thin}, compared);
+              c, b, {cut ? c.given_before : Names{}, cut ? c.given_now : Names{}, thin}, told);
           if (!bad) return std::nullopt;
           if (!out) out = Doubt{*bad};
         } catch (const Undecided&) {
@@ -318,15 +327,15 @@ class Comparison {
     return data;
   }
 
-  std::optional<std::string> sampled(const Change& c, Bound& b, const View& view, int& compared) {
+  std::optional<std::string> sampled(const Change& c, Bound& b, const View& view, Told& told) {
     std::vector<std::string> statements = c.statements;
     if (statements.empty()) statements.push_back("");
     for (const std::string& s : statements) {
       const isl::set whole =
           s.empty() ? b.now.elements(*b.now.tensor(c.tensor)) : b.now.statement(s)->domain;
       const auto compare = [&](const Experiment& x, const isl::set& where) {
-        return s.empty() ? elements_differ(c, b, x, where, compared)
-                         : instances_differ(s, b, x, where, compared);
+        return s.empty() ? elements_differ(c, b, x, where, told)
+                         : instances_differ(s, b, x, where, told);
       };
       std::optional<Experiment> none = s.empty() ? nothing_present(b, view) : std::nullopt;
       if (whole.is_empty()) continue;
@@ -388,7 +397,7 @@ class Comparison {
   }
 
   std::optional<std::string> elements_differ(const Change& c, Bound& b, const Experiment& x,
-                                             const isl::set& where, int& compared) {
+                                             const isl::set& where, Told& told) {
     const size_t most = x.view.thin ? kThin : kWhole;
     Sample was(b.before, x.view.before, x.present, most), is(b.after, x.view.now, x.present, most);
     for (Sample* sample : {&was, &is}) {
@@ -397,7 +406,7 @@ class Comparison {
     }
     for (const Element& e : points(where, kElements)) {
       const Real u = was.value(c.tensor, e), v = is.value(c.tensor, e);
-      compared += !std::isnan(u);
+      told.add(u);
       if (!close(u, v))
         return at_text(c.tensor, e, b.sizes) + " is " + text(v) + " on sampled data, and was " +
                text(u);
@@ -407,7 +416,7 @@ class Comparison {
 
   std::optional<std::string> instances_differ(const std::string& name, Bound& b,
                                               const Experiment& x, const isl::set& where,
-                                              int& compared) {
+                                              Told& told) {
     const Statement &s = *b.origin.statement(name), &t = *b.now.statement(name);
     const size_t most = x.view.thin ? kThin : kWhole;
     Sample was(b.before, x.view.before, x.present, most), is(b.after, x.view.now, x.present, most);
@@ -422,7 +431,7 @@ class Comparison {
         return at_text(name, e, b.sizes) + " runs under another condition than before";
       if (!runs) continue;
       const Real u = b.before.term(s, e, read_was), v = b.after.term(t, e, read_is);
-      compared += !std::isnan(u);
+      told.add(u);
       if (!close(u, v))
         return at_text(name, e, b.sizes) + " computes " + text(v) +
                " on sampled data, and computed " + text(u);

@@ -31,6 +31,18 @@ std::optional<std::string> roles(const Schedule& s, const Repair& r) {
     return std::nullopt;
   };
   if (r.targets.empty() || r.sources.empty()) return "it has no target or no source";
+  const auto each = [](size_t n, size_t of, const char* what) -> std::optional<std::string> {
+    if (n == of) return std::nullopt;
+    return "it has " + std::to_string(n) + " " + what + " for " + std::to_string(of);
+  };
+  if (auto bad = each(r.corrections.size(), r.targets.size(), "corrections"))
+    return *bad + " targets";
+  if (auto bad = each(r.target_tensors.size(), r.targets.size(), "tensors"))
+    return *bad + " targets";
+  if (auto bad = each(r.source_tensors.size(), r.sources.size(), "tensors"))
+    return *bad + " sources";
+  if (r.lazy && r.moved.size() != r.targets.size())
+    return "it does not say what a move makes of it";
   if (auto bad = check(r.targets, true)) return bad;
   if (auto bad = check(r.sources, true)) return bad;
   return check(r.via, false);
@@ -268,7 +280,6 @@ std::optional<std::string> stale(const Schedule& s, const Repair& r) {
     env.vars[next] = std::numeric_limits<double>::quiet_NaN();
     if (evaluate(r.may_stay, env) != 0) return r.lazy_source + " may stay when it is not a number";
   }
-  if (r.moved.size() != r.corrections.size()) return "it does not say what a move makes of it";
   if (stayed == 0 || moved == 0) return "its condition for staying never changes";
   return std::nullopt;
 }
@@ -293,9 +304,6 @@ std::optional<std::string> repair_problem(const Schedule& s, const Repair& r,
     checked.push_back("repair of " + r.targets[0] + ": a stale " + r.lazy_source +
                       " scales by at most 2^" + std::to_string(static_cast<int>(r.lazy_bound)));
   }
-  if (r.corrections.size() != r.targets.size())
-    return "it has " + std::to_string(r.corrections.size()) + " corrections for " +
-           std::to_string(r.targets.size()) + " targets";
   return std::nullopt;
 }
 

@@ -1,11 +1,11 @@
 #include "polyhedral/verify_rolling.h"
-#include "polyhedral/names.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "polyhedral/verify_values.h"
+#include "polyhedral/names.h"
+#include "polyhedral/verify_rolling_loop.h"
 
 namespace nautilus::poly::verifying {
 
@@ -62,26 +62,15 @@ std::vector<unsigned> turns(const Schedule& s, const std::vector<const Repair*>&
   return {out.begin(), out.end()};
 }
 
-// What one repair says, with the statements it is about.
-struct Rule {
-  const Repair& repair;
-  std::vector<const Statement*> targets, sources;
-  // By element of the targets: of every source the element that its terms read, and the values that
-  // it is relative to.
-  std::map<Element, std::vector<Element>> read;
-  std::map<Element, std::vector<Real>> seen;
-};
-
 class Band {
  public:
   Band(const Schedule& s, const std::vector<const Repair*>& repairs)
-      : s_(s), repairs_(repairs), band_(find(s, repairs[0]->band)) {
+      : s_(s), repairs_(repairs), band_(find(s, repairs[0]->band)), rolled_{repairs, {}, {}, {}} {
     for (const Repair* r : repairs)
       for (const auto* names : {&r->sources, &r->via, &r->targets})
-        for (const std::string& n : *names)
-          if (!in(all_, n)) all_.push_back(n);
+        for (const std::string& n : *names) add(rolled_.all, n);
     for (const std::string& n : band_->statements)
-      if (in(all_, n)) order_.push_back(n);
+      if (in(rolled_.all, n)) rolled_.order.push_back(n);
     turns_ = turns(s, repairs);
   }
 
@@ -92,15 +81,17 @@ class Band {
       const auto bound = instantiate(p, sizes);
       if (!bound) continue;
       Machine machine(*bound);
-      bound_ = &*bound, machine_ = &machine, sizes_ = &sizes;
-      given_.clear();
-      for (const Tensor& t : bound->tensors) given_.insert(t.name);
-      for (const std::string& n : all_) given_.erase(bound->statement(n)->write.tensor);
+      bound_ = &*bound, machine_ = &machine, rolled_.sizes = &sizes;
+      rolled_.given.clear();
+      for (const Tensor& t : bound->tensors) rolled_.given.insert(t.name);
+      for (const std::string& n : rolled_.all)
+        rolled_.given.erase(bound->statement(n)->write.tensor);
       small_ = std::all_of(sizes.begin(), sizes.end(), [](auto& x) { return x.second <= 8; }) &&
                !sizes.empty();
-      if (auto bad = at_these_sizes()) {
-        if (!bad->undecided) return bad;
-        undecided = bad->why;
+      try {
+        if (auto bad = at_these_sizes()) return bad;
+      } catch (const Undecided& u) {
+        undecided = u.why;
       }
     }
     if (compared_ == 0 && (undecided || met_))
@@ -112,25 +103,22 @@ class Band {
   const Schedule& s_;
   const std::vector<const Repair*>& repairs_;
   const Node* band_;
-  std::vector<std::string> all_, order_;  // statements; in the order under the band
-  std::vector<unsigned> turns_;           // members of the prefix, see turns()
+  Rolled rolled_;
+  std::vector<unsigned> turns_;  // members of the prefix, see turns()
   int compared_ = 0;
   bool met_ = false;  // some element had terms
   // At the sizes in hand:
   const Program* bound_ = nullptr;
   Machine* machine_ = nullptr;
-  const Sizes* sizes_ = nullptr;
-  std::set<std::string> given_;
   bool small_ = false;
 
-  // Instances by iteration of the band.
-  using Times = std::map<Element, std::map<std::string, std::vector<Element>>>;
-
   bool guarded() const {
-    return std::any_of(all_.begin(), all_.end(),
+    return std::any_of(rolled_.all.begin(), rolled_.all.end(),
                        [&](const std::string& n) { return bound_->statement(n)->guard; });
   }
 
+  // A difference that a thinned sample shows is shown by the whole one, or nobody knows. Throws
+  // Undecided where no sample says anything.
   std::optional<Doubt> at_these_sizes() {
     std::optional<Doubt> out;
     for (const bool thin : {true, false}) {
@@ -139,8 +127,8 @@ class Band {
         const auto bad = all_experiments(thin);
         if (!bad) return std::nullopt;
         if (!out) out = Doubt{*bad};
-      } catch (const Undecided& u) {
-        if (!out) return Doubt{u.why, true};
+      } catch (const Undecided&) {
+        if (!out) throw;
         out->undecided = true;
       } catch (const std::out_of_range&) {
         return Doubt{"a correction uses a name that is neither an accumulator nor a source"};
@@ -158,7 +146,7 @@ class Band {
       Picker pick(Picker::Mode::Mixed, ++seed);
       std::map<std::string, Element> one;
       const Elements elements = wanted(pick, one);
-      Sample sample(*machine_, given_, thin ? present(one, seed) : Elements{},
+      Sample sample(*machine_, rolled_.given, thin ? present(one, seed) : Elements{},
                     thin ? kFewInstances : kInstances);
       sample.thin_alike();
       sample.plan(elements);
@@ -193,9 +181,9 @@ class Band {
     Trail trail;
     for (auto mode : {Picker::Mode::Low, Picker::Mode::High, Picker::Mode::Any}) {
       Picker way(mode, seed);
-      for (const auto& [tensor, e] : one) follow(*machine_, given_, tensor, e, way, trail);
+      for (const auto& [tensor, e] : one) follow(*machine_, rolled_.given, tensor, e, way, trail);
     }
-    return around(*bound_, given_, trail, kReach);
+    return around(*bound_, rolled_.given, trail, kReach);
   }
 
   std::optional<std::string> experiment(Kind kind, uint64_t seed, Sample& sample,
@@ -219,14 +207,14 @@ class Band {
 
   Times times_of(const Sample& sample, bool fine) const {
     Times out;
-    for (const std::string& n : order_) {
+    for (const std::string& n : rolled_.order) {
       const auto instances = sample.instances().find(n);
       if (instances == sample.instances().end() || instances->second.empty()) continue;
       const isl::multi_aff time = prefix(s_, band_->id, n, true);
       std::vector<AffineFunction> functions;
       for (unsigned k : turns_) {
         const isl::aff one = time.at(static_cast<int>(k));
-        functions.emplace_back(substitute_params(fine ? untiled(one) : one, *sizes_));
+        functions.emplace_back(substitute_params(fine ? untiled(one) : one, *rolled_.sizes));
       }
       for (const Element& x : instances->second) {
         Element at;
@@ -256,7 +244,7 @@ class Band {
       const Statement& s = *bound_->statement(source);
       for (size_t k = 0; k < s.reads.size(); ++k) {
         const Access& a = s.reads[k];
-        if (!given_.count(a.tensor) || !a.gathers.empty() ||
+        if (!rolled_.given.count(a.tensor) || !a.gathers.empty() ||
             !is_float(bound_->tensor(a.tensor)->type))
           continue;
         Data trial = data;
@@ -269,7 +257,7 @@ class Band {
           for (const Element& x : here->second) {
             trial.fix(a.tensor, machine_->element(s, static_cast<int>(k), x, read), id);
             const Machine::Read changed = [&](const std::string& t, const Element& e) {
-              return given_.count(t) ? trial.at(*bound_->tensor(t), e) : read(t, e);
+              return rolled_.given.count(t) ? trial.at(*bound_->tensor(t), e) : read(t, e);
             };
             holds = holds && machine_->term(s, x, changed) == static_cast<Real>(id);
           }
@@ -283,176 +271,29 @@ class Band {
     return any;
   }
 
-  // --- the loop --------------------------------------------------------------------------------
-
-  struct State {
-    std::map<std::string, std::map<Element, Real>> values;  // of what runs under the band
-    std::vector<Rule> rules;
-  };
-
-  Real held(const State& st, const Data& data, const std::string& tensor, const Element& e) const {
-    if (given_.count(tensor)) return data.at(*bound_->tensor(tensor), e);
-    if (const auto of = st.values.find(tensor); of != st.values.end())
-      if (const auto at = of->second.find(e); at != of->second.end()) return at->second;
-    for (const std::string& n : all_) {
-      const Statement& s = *bound_->statement(n);
-      if (s.write.tensor == tensor && s.reduction) return identity_value(*s.reduction);
-    }
-    return std::nan("");
-  }
-
-  // Elements of a rule's sources that one instance reads, through the via statements.
-  void sources_read(const Rule& rule, const Statement& s, const Element& x,
-                    const std::map<std::string, std::map<Element, Element>>& writer_of,
-                    const Machine::Read& read, std::map<std::string, Element>& out,
-                    std::optional<std::string>& bad) const {
-    for (size_t k = 0; k < s.reads.size(); ++k) {
-      const std::string& tensor = s.reads[k].tensor;
-      if (given_.count(tensor)) continue;
-      const Element e = machine_->element(s, static_cast<int>(k), x, read);
-      if (in(rule.repair.source_tensors, tensor)) {
-        const auto [at, fresh] = out.emplace(tensor, e);
-        if (!fresh && at->second != e)
-          bad = s.name + " reads two elements of " + tensor + " for one element that it updates";
-        continue;
-      }
-      for (const std::string& v : rule.repair.via) {
-        const Statement& via = *bound_->statement(v);
-        if (via.write.tensor != tensor) continue;
-        const auto of = writer_of.find(v);
-        if (of == writer_of.end()) continue;
-        if (const auto y = of->second.find(e); y != of->second.end())
-          sources_read(rule, via, y->second, writer_of, read, out, bad);
-      }
-    }
-  }
-
-  std::optional<std::string> prepare(State& st, const Times& times, const Sample& truth) const {
-    const Machine::Read read = truth.reader();
-    std::map<std::string, std::map<Element, Element>> writer_of;  // by via statement
-    for (const auto& [n, instances] : truth.instances())
-      for (const Element& x : instances)
-        if (in(all_, n) && !bound_->statement(n)->reduction)
-          writer_of[n].emplace(machine_->element(*bound_->statement(n), -1, x, read), x);
-    std::optional<std::string> bad;
-    for (const Repair* r : repairs_) {
-      Rule rule{*r, {}, {}, {}, {}};
-      for (const std::string& n : r->targets) rule.targets.push_back(bound_->statement(n));
-      for (const std::string& n : r->sources) rule.sources.push_back(bound_->statement(n));
-      for (const auto& [time, by] : times)
-        for (const Statement* t : rule.targets) {
-          const auto here = by.find(t->name);
-          if (here == by.end()) continue;
-          for (const Element& x : here->second) {
-            std::map<std::string, Element> found;
-            sources_read(rule, *t, x, writer_of, read, found, bad);
-            const Element e = machine_->element(*t, -1, x, read);
-            std::vector<Element>& known = rule.read[e];
-            known.resize(rule.sources.size(), Element{-1});
-            for (size_t k = 0; k < rule.sources.size(); ++k) {
-              const auto f = found.find(rule.sources[k]->write.tensor);
-              if (f == found.end()) continue;
-              if (known[k] != Element{-1} && known[k] != f->second)
-                bad = t->name + " reads two elements of " + f->first +
-                      " for one element that it updates";
-              known[k] = f->second;
-            }
-          }
-        }
-      st.rules.push_back(std::move(rule));
-    }
-    return bad;
-  }
-
-  // T_k <- corrections[k](T, r_old, r_new) for every element of a rule's targets.
-  void correct(State& st, Rule& rule, const Data& data) const {
-    for (const auto& [e, read] : rule.read) {
-      std::vector<Real> now;
-      for (size_t k = 0; k < rule.sources.size(); ++k)
-        now.push_back(held(st, data, rule.sources[k]->write.tensor, read[k]));
-      auto [seen, fresh] = rule.seen.try_emplace(e);
-      if (fresh)
-        for (const Statement* s : rule.sources)
-          seen->second.push_back(identity_value(*s->reduction));
-      std::map<std::string, Real> vars;
-      for (size_t k = 0; k < now.size(); ++k) {
-        vars[rule.sources[k]->write.tensor] = seen->second[k];
-        vars[rule.sources[k]->write.tensor + "'"] = now[k];
-      }
-      for (size_t k = 0; k < rule.targets.size(); ++k)
-        vars["t" + std::to_string(k)] = held(st, data, rule.targets[k]->write.tensor, e);
-      std::vector<Real> corrected;
-      for (const Expr& h : rule.repair.corrections)
-        corrected.push_back(number(h, {{}, {}, &vars, sizes_}));
-      for (size_t k = 0; k < rule.targets.size(); ++k)
-        st.values[rule.targets[k]->write.tensor][e] = corrected[k];
-      seen->second = now;
-    }
-  }
-
-  // What a via statement or target reads in place of a source that is still at its identity.
-  Real at_rest(const std::string& statement, const std::string& tensor, Real v) const {
-    for (const Repair* r : repairs_) {
-      if (!in(r->via, statement) && !in(r->targets, statement)) continue;
-      const auto rest = r->rest.find(tensor);
-      if (rest != r->rest.end() && v == static_cast<Real>(rest->second.first))
-        return rest->second.second;
-    }
-    return v;
-  }
-
-  void step(State& st, const Statement& s, const std::vector<Element>& instances,
-            const Data& data) const {
-    const Machine::Read read = [&](const std::string& t, const Element& e) {
-      return at_rest(s.name, t, held(st, data, t, e));
-    };
-    for (const Element& x : instances) {
-      if (!machine_->runs(s, x, read)) continue;
-      const Element e = machine_->element(s, -1, x, read);
-      const Real v = machine_->term(s, x, read);
-      Real& cell =
-          st.values[s.write.tensor].try_emplace(e, held(st, data, s.write.tensor, e)).first->second;
-      cell = s.reduction ? combined(*s.reduction, cell, v) : v;
-    }
-  }
-
   std::optional<std::string> compare(const Sample& truth, const Data& data, const Times& times,
                                      const Elements& elements, bool at_identity) {
-    State st;
-    if (auto bad = prepare(st, times, truth)) return bad;
-    for (const auto& [time, by] : times)
-      for (const std::string& n : order_) {
-        for (Rule& rule : st.rules)
-          if (first_of(rule) == n) correct(st, rule, data);
-        const auto here = by.find(n);
-        if (here != by.end()) step(st, *bound_->statement(n), here->second, data);
-      }
-    for (const Rule& rule : st.rules)
-      for (const Statement* t : rule.targets) {
-        const auto chosen = elements.find(t->write.tensor);
+    RollingLoop loop(rolled_, *machine_, truth, data);
+    if (auto bad = loop.run(times)) return bad;
+    for (const Repair* r : repairs_)
+      for (const std::string& n : r->targets) {
+        const Statement& t = *bound_->statement(n);
+        const auto chosen = elements.find(t.write.tensor);
         if (chosen == elements.end()) continue;  // it has none
         for (const Element& e : points(chosen->second, kCompared)) {
-          const Real want = truth.value(t->write.tensor, e),
-                     got = held(st, data, t->write.tensor, e);
-          const Real identity = identity_value(*t->reduction);
+          const Real want = truth.value(t.write.tensor, e), got = loop.held(t.write.tensor, e);
+          const Real identity = identity_value(*t.reduction);
           met_ = true;
           if (at_identity && std::isnan(want) ? close(got, identity) : std::isnan(want)) continue;
           compared_ += !std::isnan(want);
-          if (close(got, want, 1e-6L) || close(got, want, scale(truth, *t, e))) continue;
-          std::string where = t->write.tensor + "[";
+          if (close(got, want, 1e-6L) || close(got, want, scale(truth, t, e))) continue;
+          std::string where = t.write.tensor + "[";
           for (size_t k = 0; k < e.size(); ++k) where += (k ? ", " : "") + std::to_string(e[k]);
           return where + "] ends as " + text(got) + " on sampled data, and should be " +
                  text(std::isnan(want) ? identity : want);
         }
       }
     return std::nullopt;
-  }
-
-  // The first of a rule's targets under the band.
-  const std::string& first_of(const Rule& rule) const {
-    for (const std::string& n : order_)
-      if (in(rule.repair.targets, n)) return n;
-    return rule.repair.targets[0];
   }
 
   // Rounding is relative to the largest term, not to the sum.

@@ -4,6 +4,7 @@
 
 #include "autosched/search/lazy.h"
 #include "autosched/search/state.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::sched {
 namespace {
@@ -38,38 +39,62 @@ Expected<std::shared_ptr<const ProgramAxes>> axes_of(const poly::ProgramPtr& p) 
   return p->context->known<ProgramAxes>(key);
 }
 
-// Sizes of a tile step as the knobs have them.
+// Sizes of a tile step as the knobs have them. What is no tile step by its form is left to the
+// transform, which says so.
 nlohmann::json sized(const poly::Schedule& s, const ProgramAxes& axes, const nlohmann::json& params,
                      const Knobs& knobs) {
   nlohmann::json out = params;
-  if (!params.contains("sizes") || !params["sizes"].is_array()) return out;
-  const poly::Node* band = poly::find(s, params.value("node", -1));
+  if (!params.is_object() || !params.contains("sizes") || !params["sizes"].is_array() ||
+      !params.contains("node") || !params["node"].is_number_integer())
+    return out;
+  const poly::Node* band = poly::find(s, params["node"].get<poly::NodeId>());
   if (!band || band->kind != poly::NodeKind::Band || band->statements.empty()) return out;
   const std::string& stmt = band->statements.front();
   for (size_t k = 0; k < out["sizes"].size() && k < band->members.size(); ++k) {
-    if (out["sizes"][k].get<int64_t>() <= 1) continue;
+    nlohmann::json& size = out["sizes"][k];
+    if (!size.is_number_integer() || size.get<int64_t>() <= 1) continue;
     int axis = member_axis(axes, band->members[k], stmt);
     if (axis < 0) continue;
-    if (auto v = tile_knob(*s.program, stmt, axes.names[axis], knobs)) out["sizes"][k] = *v;
+    if (auto v = tile_knob(*s.program, stmt, axes.names[axis], knobs)) size = *v;
   }
   return out;
 }
 
-// Gives a tile step the knobs' sizes. `axes` are those of program `analysed`, found where needed.
-std::optional<Refusal> size_step(const poly::Schedule& s, const poly::TransformStep& step,
-                                 nlohmann::json& params, const Knobs& knobs,
-                                 std::shared_ptr<const ProgramAxes>& axes,
-                                 poly::ProgramPtr& analysed) {
-  if (step.name != "tile") return std::nullopt;
-  if (analysed != s.program) {
-    Expected<std::shared_ptr<const ProgramAxes>> found = axes_of(s.program);
-    if (!found) return found.error();
-    axes = *found;
-    analysed = s.program;
+// A plan made again step by step, with the tile sizes of its knobs.
+class Rebuilding {
+ public:
+  explicit Rebuilding(Plan& plan) : plan_(plan) {}
+
+  std::optional<Refusal> add(const poly::TransformStep& step) {
+    nlohmann::json params = poly::read_json(step.params);
+    if (params.is_discarded())
+      return Refusal{"replay a plan", "step " + step.name,
+                     "its parameters are damaged: " + step.params, "run the search again"};
+    if (step.name == "tile") {
+      if (auto bad = find_axes()) return bad;
+      params = sized(plan_.schedule, *axes_, params, plan_.knobs);
+    }
+    Expected<poly::Schedule> next = poly::apply_unchecked(plan_.schedule, step.name, params);
+    if (!next) return next.error();
+    plan_.schedule = *std::move(next);
+    plan_.script.push_back({step.name, params.dump()});
+    return std::nullopt;
   }
-  params = sized(s, *axes, params, knobs);
-  return std::nullopt;
-}
+
+ private:
+  Plan& plan_;
+  std::shared_ptr<const ProgramAxes> axes_;
+  poly::ProgramPtr analysed_;  // the program of the axes
+
+  std::optional<Refusal> find_axes() {
+    if (analysed_ == plan_.schedule.program) return std::nullopt;
+    Expected<std::shared_ptr<const ProgramAxes>> found = axes_of(plan_.schedule.program);
+    if (!found) return found.error();
+    axes_ = *found;
+    analysed_ = plan_.schedule.program;
+    return std::nullopt;
+  }
+};
 
 }  // namespace
 
@@ -78,18 +103,9 @@ Expected<Plan> with_knobs(const Plan& p, const poly::ProgramPtr& program, const 
   out.knobs = knobs;
   out.numerics = p.numerics;
   out.schedule = poly::initial_schedule(program);
-  std::shared_ptr<const ProgramAxes> axes;
-  poly::ProgramPtr analysed;  // the program of the axes
-  for (const poly::TransformStep& step : p.script) {
-    nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
-    if (params.is_discarded())
-      return Refusal{"replay a plan", "", "step " + step.name + " has damaged parameters", ""};
-    if (auto bad = size_step(out.schedule, step, params, knobs, axes, analysed)) return *bad;
-    Expected<poly::Schedule> next = poly::apply_unchecked(out.schedule, step.name, params);
-    if (!next) return next.error();
-    out.schedule = *std::move(next);
-    out.script.push_back({step.name, params.dump()});
-  }
+  Rebuilding rebuilding(out);
+  for (const poly::TransformStep& step : p.script)
+    if (auto bad = rebuilding.add(step)) return *bad;
   return out;
 }
 
@@ -98,31 +114,20 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
     return Refusal{"replay node " + std::to_string(node), "", why, ""};
   };
   if (node < 0 || node >= static_cast<int>(r.nodes.size())) return refuse("there is no such node");
+  const SearchNode& wanted = r.nodes[node];
+  const bool refused = wanted.state == NodeState::Illegal || wanted.state == NodeState::Unknown;
+  if (refused && !wanted.steps.empty() && wanted.seconds == 0)
+    return refuse("its last step was refused: " + wanted.reason);
   std::vector<const SearchNode*> path;
   for (int id = node; id >= 0; id = r.nodes[id].parent) path.push_back(&r.nodes[id]);
   std::reverse(path.begin(), path.end());
   Plan plan;
-  plan.knobs = r.nodes[node].knobs;
+  plan.knobs = wanted.knobs;
   plan.schedule = poly::initial_schedule(program);
-  std::shared_ptr<const ProgramAxes> axes;
-  poly::ProgramPtr analysed;  // the program of the axes
-  for (const SearchNode* n : path) {
-    bool dead = n->state == NodeState::Illegal || n->state == NodeState::Unknown ||
-                n->state == NodeState::Failed;
-    if (dead && !n->steps.empty() && n->seconds == 0 && n->id == node &&
-        n->state != NodeState::Failed)
-      return refuse("its last step was refused: " + n->reason);
-    for (const poly::TransformStep& step : n->steps) {
-      nlohmann::json params = nlohmann::json::parse(step.params, nullptr, false);
-      if (params.is_discarded()) return refuse("step " + step.name + " has damaged parameters");
-      if (auto bad = size_step(plan.schedule, step, params, plan.knobs, axes, analysed))
-        return *bad;
-      Expected<poly::Schedule> next = poly::apply_unchecked(plan.schedule, step.name, params);
-      if (!next) return next.error();
-      plan.schedule = *std::move(next);
-      plan.script.push_back({step.name, params.dump()});
-    }
-  }
+  Rebuilding rebuilding(plan);
+  for (const SearchNode* n : path)
+    for (const poly::TransformStep& step : n->steps)
+      if (auto bad = rebuilding.add(step)) return *bad;
   if (auto lazy = plan.knobs.find(kLazyKnob); lazy != plan.knobs.end() && lazy->second != 0) {
     auto stale = with_lazy_references(plan.schedule);
     if (!stale) return refuse("none of its repairs may keep stale references");

@@ -1,8 +1,9 @@
-#include <fstream>
 #include <iostream>
 
+#include "autosched/file.h"
 #include "compiler/driver/common.h"
 #include "compiler/driver/story.h"
+#include "polyhedral/json_text.h"
 #include "polyhedral/transforms/registry.h"
 
 namespace nautilus::driver {
@@ -16,12 +17,12 @@ namespace {
 Expected<std::vector<poly::TransformStep>> read_script(const std::string& path) {
   Refusal bad{"read script " + path, "", "",
               "[{\"transform\": \"tile\", \"params\": {\"node\": 3, \"sizes\": [32, 32]}}]"};
-  std::ifstream file(path);
-  if (!file) {
-    bad.why = "cannot open it";
+  const auto text = sched::read_file(path);
+  if (!text) {
+    bad.why = text.error().why;
     return bad;
   }
-  json j = json::parse(file, nullptr, false);
+  json j = poly::read_json(*text);
   if (j.is_object() && j.contains("steps")) j = json(j["steps"]);
   if (j.is_object() && j.contains("script")) j = json(j["script"]);
   if (!j.is_array()) {

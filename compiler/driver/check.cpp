@@ -100,7 +100,7 @@ void add_check(CLI::App& app, int& status) {
   verb->footer("example: nautilusc check corpus/kernels/softmax.spec.cpp");
   add_input(*verb, *in);
   verb->add_flag("--naut", *naut, "print only the program in its text form (.naut)");
-  verb->add_option("--quota", *quota, "isl operations at most");
+  verb->add_option("--quota", *quota, "isl operations at most")->check(natural());
   verb->callback([=, &status] { status = check(*in, *naut, *quota); });
 }
 

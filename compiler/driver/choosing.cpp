@@ -1,6 +1,7 @@
 #include "compiler/driver/choosing.h"
 
-#include <fstream>
+#include "autosched/file.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::driver {
 
@@ -10,16 +11,17 @@ namespace {
 
 // A plan's own numerics hold; others are used where they were asked for, and that is said.
 Expected<Choice> from_file(const Loaded& in, const std::string& path, const SearchFlags& asked) {
-  std::ifstream file(path);
-  if (!file)
-    return Refusal{"read plan " + path, "", "cannot open it",
+  const auto text = sched::read_file(path);
+  if (!text)
+    return Refusal{"read plan " + path, "", text.error().why,
                    "nautilusc explore SPEC --plan FILE writes one"};
-  const json j = json::parse(file, nullptr, false);
+  const json j = poly::read_json(*text);
   auto plan = sched::plan_from_json(std::make_shared<const poly::Program>(in.program), j);
   if (!plan) {
     Refusal r = plan.error();
     r.where = path;
-    if (j.is_discarded()) r.why = "it is not JSON";
+    if (j.is_discarded()) r.why = "it is not JSON, or nests too deeply";
+    if (r.suggest.empty()) r.suggest = "nautilusc explore SPEC --plan FILE writes one";
     return r;
   }
   Choice out{*plan, {{"plan", path}}};
@@ -82,7 +84,7 @@ std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& s
                         "no complete plan within the budget (" +
                             std::string(sched::stop_reason_name(r.stop_reason)) + ")",
                         "more --seconds"},
-                kBadInput);
+                kBudget);
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -30,12 +31,18 @@ void add_input(CLI::App& app, Input& in) {
   app.add_option("--model", in.model,
                  "take sizes from a model: a corpus name (qwen3-8b) or a config.json");
   app.add_option("--batch", in.batch, "with --model: sequences in a batch")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--seq", in.seq, "with --model: sequence length")->check(CLI::NonNegativeNumber);
+      ->check(CLI::PositiveNumber)
+      ->needs("--model");
+  app.add_option("--seq", in.seq, "with --model: sequence length")
+      ->check(CLI::NonNegativeNumber)
+      ->needs("--model")
+      ->capture_default_str();
   app.add_option("--phase", in.phase, "with --model: prefill or decode")
-      ->check(CLI::IsMember({"prefill", "decode"}));
+      ->check(CLI::IsMember({"prefill", "decode"}))
+      ->needs("--model");
   app.add_option("--tp", in.tensor_parallel, "with --model: tensor-parallel degree")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->needs("--model");
   app.add_flag("--json", in.json, "machine-readable output on stdout");
 }
 
@@ -70,14 +77,9 @@ Expected<poly::Sizes> parse_sizes(const std::vector<std::string>& items) {
       return r;
     }
     const std::string name = item.substr(0, eq), value = item.substr(eq + 1);
-    size_t used = 0;
     int64_t v = 0;
-    try {
-      v = std::stoll(value, &used);
-    } catch (const std::exception&) {
-      used = 0;
-    }
-    if (used != value.size() || value.empty()) {
+    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), v);
+    if (error != std::errc() || stop != value.data() + value.size()) {
       r.why = "'" + value + "' is not a whole number";
       return r;
     }
@@ -256,6 +258,19 @@ void Progress::update(const std::string& line) {
 void Progress::clear() {
   if (shown_ && tty_) std::fprintf(stderr, "\r\033[K");
   shown_ = false;
+}
+
+CLI::Validator natural() {
+  return CLI::Validator(
+      [](std::string& given) {
+        uint64_t v = 0;
+        const char* end = given.data() + given.size();
+        const auto [stop, error] = std::from_chars(given.data(), end, v);
+        return error == std::errc() && stop == end
+                   ? std::string()
+                   : given + " is not a whole number from 0 to 2^64 - 1";
+      },
+      "");
 }
 
 CLI::Validator amount(double least, double most) {

@@ -29,7 +29,7 @@ struct Input {
   std::string kernel;              // which one, when a file has several
   std::vector<std::string> sizes;  // "N=4096"
   std::string model, phase = "prefill";
-  int64_t batch = 1, seq = 0, tensor_parallel = 1;
+  int64_t batch = 1, seq = 4096, tensor_parallel = 1;
   bool json = false;
 };
 // Adds the operator and its sizes (and --json) to a verb.
@@ -68,10 +68,12 @@ class Progress {
   std::chrono::steady_clock::time_point start_, last_;
 };
 
-// Set by the first Ctrl-C (the verb ends in order); a second one ends the program at once.
 // A finite number between these, for an option.
 CLI::Validator amount(double least, double most);
+// A whole number from 0 to 2^64 - 1: one below or above would be read as another.
+CLI::Validator natural();
 
+// Set by the first Ctrl-C (the verb ends in order); a second one ends the program at once.
 std::atomic<bool>& interrupted();
 // Whether what runs looks at interrupted(); else Ctrl-C ends the program (its children die with
 // it).

@@ -150,8 +150,8 @@ void print_report(const GpuCode& c, const std::string& output, const Files& file
 
 int finish(const Expected<GpuCode>& code, const PassPrinter& printer, const Loaded* in,
            const std::string& machine, const CompileFlags& f, bool as_json) {
-  if (auto bad = printer.check()) return fail(as_json, *bad, kBadInput);
   if (!code) return fail(as_json, code.error(), kNo);
+  if (auto bad = printer.check()) return fail(as_json, *bad, kBadInput);
   std::error_code ec;
   fs::create_directories(f.output, ec);
   Files files(f.output);
@@ -172,12 +172,12 @@ int finish(const Expected<GpuCode>& code, const PassPrinter& printer, const Load
 
 // A memory program written by hand, or edited.
 int compile_memory(const Input& in, const CompileFlags& f) {
-  std::ifstream file(in.spec, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return fail(in.json, {"read " + in.spec, "", "cannot open it", ""}, kBadInput);
-  auto m = memory::parse(text.str(), in.spec);
+  const auto text = sched::read_file(in.spec);
+  if (!text) return fail(in.json, text.error(), kBadInput);
+  auto m = memory::parse(*text, in.spec);
   if (!m) return fail(in.json, m.error(), kBadInput);
+  if (!f.target.empty())
+    if (auto t = memory::parse_target(f.target); !t) return fail(in.json, t.error(), kBadInput);
   auto sizes = parse_sizes(in.sizes);
   if (!sizes) return fail(in.json, sizes.error(), kBadInput);
   PassPrinter printer(f.print_after, in.json);
@@ -188,21 +188,25 @@ int compile_memory(const Input& in, const CompileFlags& f) {
 
 int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   if (auto bad = sched::check_directory(f.output)) return fail(in.json, *bad, kBadInput);
-  if (!f.target.empty())
-    if (auto t = memory::parse_target(f.target); !t) return fail(in.json, t.error(), kBadInput);
   if (in.spec.ends_with(".mtile")) {
     if (f.symbolic.empty()) return compile_memory(in, f);
     return fail(in.json,
-                {"compile " + in.spec, "--symbolic", "a memory program says itself which sizes are open",
-                 "leave --symbolic out"},
+                {"compile " + in.spec, "--symbolic",
+                 "a memory program says itself which sizes are open", "leave --symbolic out"},
                 kBadInput);
   }
   if (search.machine.empty())
     search.machine = f.target.empty() ? "h200" : machine_of_target(f.target);
-  if (auto m = sched::find_machine(search.machine); m && m->kind != "gpu")
+  const auto machine = find_gpu(search.machine);
+  if (!machine) return fail(in.json, machine.error(), kBadInput);
+  const std::string target =
+      f.target.empty() ? target_of_machine(search.machine).value_or("") : f.target;
+  if (auto t = memory::parse_target(target); !t)
     return fail(in.json,
-                {"compile for " + search.machine, "", "it is no GPU",
-                 "a GPU's description with --machine, or run --on cpu"},
+                target.empty() ? Refusal{"compile for " + search.machine, "",
+                                         "the machine's description has no target",
+                                         "--target sm_90, or \"target\" in the description"}
+                               : t.error(),
                 kBadInput);
   int status = kGood;
   auto loaded = load(in, true, status);
@@ -213,8 +217,7 @@ int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   if (!choices) return status;
   PassPrinter printer(f.print_after, in.json);
   const auto code = generate(
-      *choices, search,
-      {f.target, false, &*loaded, !f.no_check, *open ? &**open : nullptr}, printer);
+      *choices, *machine, {target, false, &*loaded, !f.no_check, *open ? &**open : nullptr}, printer);
   if (code) {
     const poly::Verification v = poly::verify(code->schedule);
     if (!v.ok)
@@ -244,8 +247,10 @@ void add_compile(CLI::App& app, int& status) {
   add_search_flags(*verb, *search);
   add_choice_flags(*verb, f->choice);
   add_open_flag(*verb, f->symbolic);
-  verb->add_option("--target", f->target,
-                   "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120 (default: the machine's)");
+  verb->add_option(
+      "--target", f->target,
+      "sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_120 (default: the "
+      "machine's)");
   verb->add_option("-o,--output", f->output, "directory to write to")->required();
   verb->add_option("--tries", f->tries, "plans that may be passed over if they cannot be lowered")
       ->check(CLI::PositiveNumber)

@@ -71,6 +71,13 @@ int show(const std::string& name, bool as_json) {
     kind = folder;
     path = p.string();
   }
+  if (path.empty() && name == "cpu") {  // probed, and listed with the machines; it has no file
+    const json cpu = sched::machine_to_json(sched::probe_cpu());
+    print_json(as_json
+                   ? json{{"name", name}, {"kind", "machines"}, {"path", ""}, {"text", cpu.dump(2)}}
+                   : cpu);
+    return kGood;
+  }
   if (path.empty())
     return fail(
         as_json,
@@ -134,7 +141,7 @@ void add_corpus(CLI::App& app, int& status) {
       "model", "expand a model (a corpus name or a config.json) to kernels with sizes");
   model_verb->add_option("name", a->name)->required();
   model_verb->add_option("--batch", a->batch)->check(CLI::PositiveNumber);
-  model_verb->add_option("--seq", a->seq)->check(CLI::PositiveNumber);
+  model_verb->add_option("--seq", a->seq)->check(CLI::NonNegativeNumber);
   model_verb->add_option("--tp", a->tp, "tensor-parallel degree")->check(CLI::PositiveNumber);
   add_json(model_verb);
   model_verb->callback(

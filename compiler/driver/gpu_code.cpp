@@ -95,14 +95,13 @@ constexpr int64_t kRegistersWhereAsked = 320;
 // From a choice to code.
 class Generation {
  public:
-  Generation(const std::string& target, const sched::Machine& machine, const GpuFlags& flags,
-             PassPrinter& printer)
+  Generation(const sched::Machine& machine, const GpuFlags& flags, PassPrinter& printer)
       : machine_(machine), flags_(flags), printer_(printer) {
     how_.rewriting.costs = op_costs(machine);
     how_.after = [this](const std::string& stage, const tile::Module& m) {
       printer_(stage, "tile", tile::print(m));
     };
-    how_.memory.target = target;
+    how_.memory.target = flags.target;
     if (cuda::find_compiler()) how_.memory.most_registers = kRegistersWhereAsked;
     how_.memory.after = [this](const std::string& pass, const memory::Module& m) {
       const bool wanted = printer_.wanted(pass);
@@ -299,16 +298,15 @@ std::string machine_of_target(const std::string& target, const std::string& devi
   return named.empty() ? nearest : named;
 }
 
-Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags& search,
+Expected<sched::Machine> find_gpu(const std::string& machine) {
+  auto m = sched::find_machine(machine);
+  if (!m || m->kind == "gpu") return m;
+  return Refusal{"plan for machine " + machine, "", "it is no GPU",
+                 "a GPU's description with --machine, or run --on cpu"};
+}
+
+Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Machine& machine,
                            const GpuFlags& flags, PassPrinter& printer) {
-  auto machine = sched::find_machine(search.machine);
-  if (!machine) return machine.error();
-  std::string target = flags.target;
-  if (target.empty()) target = target_of_machine(search.machine).value_or("");
-  if (target.empty())
-    return Refusal{"compile for " + search.machine, "", "the machine's description has no target",
-                   "--target sm_90, or \"target\" in the description"};
-  if (auto t = memory::parse_target(target); !t) return t.error();
   std::optional<Refusal> last;
   std::vector<std::string> passed_over;
   const auto predicted = [](const Choice& c) { return c.about.value("predicted_seconds", 0.0); };
@@ -319,7 +317,7 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags
                      last->text() + "; what is left is predicted to be " +
                          std::to_string(int(kFarSlower)) + " times slower and more",
                      "more --max-plans or --seconds, or --schedule original"};
-    auto code = Generation(target, *machine, flags, printer).run(choice);
+    auto code = Generation(machine, flags, printer).run(choice);
     if (code) {
       code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());
       return code;

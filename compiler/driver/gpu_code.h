@@ -29,6 +29,8 @@ class PassPrinter {
 // else h200 or the one of the nearest older capability.
 std::optional<std::string> target_of_machine(const std::string& machine);
 std::string machine_of_target(const std::string& target, const std::string& device = "");
+// The description of a GPU; refused: another machine.
+Expected<sched::Machine> find_gpu(const std::string& machine);
 
 struct GpuCode {
   Choice choice;
@@ -49,7 +51,7 @@ struct GpuCode {
   double useful_flops = 0;
 };
 struct GpuFlags {
-  std::string target;  // "": the machine's
+  std::string target;  // "": a memory program's own
   bool need_code = true;
   const Loaded* in = nullptr;  // what the plans are of: for checks, and for plans beside them
   bool check = true;
@@ -59,9 +61,8 @@ struct GpuFlags {
 // memory is tried with more registers a thread, more warps, and with its tile sizes halved, before
 // the next; one that spills is taken if nothing beside it does without. A choice is passed over if
 // a stage refuses it, with a note; the last refusal is the answer if all are, or if what is left is
-// far slower than the best. `flags.need_code`: no
-// compiler is a refusal too.
-Expected<GpuCode> generate(const std::vector<Choice>& choices, const SearchFlags& search,
+// far slower than the best. `flags.need_code`: no compiler is a refusal too.
+Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Machine& machine,
                            const GpuFlags& flags, PassPrinter& printer);
 // Memory IR as it stands (a .mtile file), checked at `sizes` where given.
 Expected<GpuCode> generate(const memory::Module& m, const std::optional<poly::Sizes>& sizes,

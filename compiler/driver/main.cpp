@@ -1,4 +1,7 @@
 // nautilusc: specs in, schedules and kernels out.
+#include <fcntl.h>
+
+#include <cerrno>
 #include <cstring>
 #include <iostream>
 
@@ -28,6 +31,22 @@ nautilus::Refusal option_error(const CLI::App& app, const CLI::ParseError& e) {
   return {verb, "command line", e.what(), verb + " --help"};
 }
 
+// A standard stream that is closed would be the next file opened, and words would go into it.
+void open_standard_streams() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return;
+}
+
+// An answer that could not be written, to a full disk for example, is none.
+int written(int status) {
+  errno = 0;
+  if (std::cout.flush()) return status;
+  std::cerr << "nautilusc: write the answer: standard output: "
+            << (errno ? std::strerror(errno) : "it takes no more")
+            << " (try: free space, or another place)\n";
+  return status == nautilus::driver::kGood ? nautilus::driver::kEnvironment : status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -37,6 +56,7 @@ int main(int argc, char** argv) {
     return nautilus::runtime::worker_main(argc, argv);
 #endif
   if (argc > 1 && std::strcmp(argv[1], "__gpu_worker") == 0) return nautilus::gpu::worker_main();
+  open_standard_streams();
   install_interrupt_handler();
   CLI::App app{"Nautilus: from the mathematics of a tensor operator to a verified, tiled kernel.",
                "nautilusc"};
@@ -66,5 +86,5 @@ int main(int argc, char** argv) {
               << "\n  this is a bug in nautilusc; please report the command\n";
     return 70;
   }
-  return status;
+  return written(status);
 }

@@ -66,6 +66,7 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
                 {"run --on cpu", "--symbolic", "the CPU's code is made for the sizes it runs at",
                  "leave --symbolic out, or --on gpu"},
                 kBadInput);
+  if (auto m = sched::find_machine(f.machine); !m) return fail(in.json, m.error(), kBadInput);
   const double memory_gb = flags.memory_gb > 0 ? flags.memory_gb : 8;
   if (flags.run.repeats <= 0) flags.run.repeats = 3;
   flags.run.memory_bytes = static_cast<uint64_t>(memory_gb * (1ull << 30));
@@ -187,11 +188,13 @@ void add_run(CLI::App& app, int& status) {
   verb->add_option("--print-after", flags->print_after,
                    "GPU: print the program after this pass, or after all");
   verb->add_option("--sample", flags->run.sample,
-                   "reference rows (0: all; default: chosen by size)");
+                   "reference rows (0: all; default: chosen by size)")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--scale", flags->run.scale, "scale of the random inputs")
       ->check(amount(-1e38, 1e38))
       ->capture_default_str();
   verb->add_option("--data-seed", flags->run.seed, "seed of the random inputs")
+      ->check(natural())
       ->capture_default_str();
   verb->add_option("--tolerance", flags->run.tolerance,
                    "of the largest error, relative to the magnitude of the terms; at least what "

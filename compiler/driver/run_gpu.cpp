@@ -18,7 +18,7 @@ struct Ran {
 
 // Plan to result; on failure prints why and sets `status`.
 std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>& choices,
-                                    const SearchFlags& f, const RunFlags& flags,
+                                    const sched::Machine& machine, const RunFlags& flags,
                                     PassPrinter& printer, bool json_out, int& status) {
   const auto open = open_program(in, flags.symbolic);
   if (!open) {
@@ -26,7 +26,8 @@ std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>&
     return std::nullopt;
   }
   auto code = generate(
-      choices, f, {flags.target, true, &in, !flags.no_check, *open ? &**open : nullptr}, printer);
+      choices, machine,
+      {flags.target, true, &in, !flags.no_check, *open ? &**open : nullptr}, printer);
   if (!code) {
     status = fail(json_out, code.error(), cuda::find_compiler() ? kNo : kEnvironment);
     return std::nullopt;
@@ -112,8 +113,12 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
   }
   auto device = gpu::device_info(**driver);
   if (!device) return fail(in.json, device.error(), kEnvironment);
+  const int not_known = flags.target.empty() ? kEnvironment : kBadInput;
   if (flags.target.empty()) flags.target = gpu::target_of(*device);
+  if (auto t = memory::parse_target(flags.target); !t) return fail(in.json, t.error(), not_known);
   if (f.machine.empty()) f.machine = machine_of_target(flags.target, device->name);
+  const auto machine = find_gpu(f.machine);
+  if (!machine) return fail(in.json, machine.error(), kBadInput);
   if (flags.run.repeats <= 0) flags.run.repeats = 20;
   flags.gpu.memory_bytes = static_cast<uint64_t>(flags.memory_gb * (1ull << 30));
   int status = kGood;
@@ -122,9 +127,9 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
   auto choices = choose(*loaded, f, flags.choice, flags.tries, in.json, status);
   if (!choices) return status;
   PassPrinter printer(flags.print_after, in.json);
-  auto ran = generate_and_run(*loaded, *choices, f, flags, printer, in.json, status);
-  if (auto bad = printer.check()) return fail(in.json, *bad, kBadInput);
+  auto ran = generate_and_run(*loaded, *choices, *machine, flags, printer, in.json, status);
   if (!ran) return status;
+  if (auto bad = printer.check()) return fail(in.json, *bad, kBadInput);
   const Choice& choice = ran->code.choice;
   if (!flags.print.empty() && !in.json)
     std::cout << (flags.print == "tile"     ? tile::print(ran->code.tile)
@@ -138,7 +143,7 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
     same.numerics = choice.plan.numerics;
     auto first = choose(*loaded, same, {"original", ""}, 1, in.json, status);
     if (!first) return status;
-    original = generate_and_run(*loaded, *first, same, flags, quiet, in.json, status);
+    original = generate_and_run(*loaded, *first, *machine, flags, quiet, in.json, status);
     if (!original) return status;
   }
   const runtime::RunResult& result = ran->result.run;

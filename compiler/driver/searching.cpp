@@ -34,6 +34,7 @@ void add_search_flags(CLI::App& app, SearchFlags& f) {
       ->capture_default_str();
   app.add_option("--seed", f.seed,
                  "a search with the same seed and budgets in plans repeats itself")
+      ->check(natural())
       ->capture_default_str();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/driver/common.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::driver {
 
@@ -23,9 +24,10 @@ poly::Verdict added_by(const poly::Verdict& v, const poly::Schedule& before) {
   return out;
 }
 
-// The fusion that a rolling update makes possible, by itself: of its parameters those that fuse has.
+// The fusion that a rolling update makes possible, by itself: of its parameters those that fuse
+// has.
 poly::TransformStep plain_fusion(const poly::TransformStep& rolling) {
-  const json given = json::parse(rolling.params, nullptr, false);
+  const json given = poly::read_json(rolling.params);
   json params = json::object();
   for (const poly::ParamInfo& p : poly::transform("fuse")->params)
     if (given.is_object() && given.contains(p.name)) params[p.name] = given[p.name];
@@ -81,14 +83,14 @@ Expected<Story> tell(poly::ProgramPtr program, const std::vector<poly::Transform
 
 std::string describe(const poly::TransformStep& step) {
   std::string text = step.name;
-  const json params = json::parse(step.params.empty() ? "{}" : step.params, nullptr, false);
+  const json params = poly::read_json(step.params.empty() ? "{}" : step.params);
   if (params.is_object())
     for (const auto& [key, value] : params.items()) text += " " + key + "=" + value.dump();
   return text;
 }
 
 json to_json(const StoryStep& s) {
-  json params = json::parse(s.step.params.empty() ? "{}" : s.step.params, nullptr, false);
+  json params = poly::read_json(s.step.params.empty() ? "{}" : s.step.params);
   json out = to_json(s.verdict);
   out["transform"] = s.step.name;
   out["params"] = params;

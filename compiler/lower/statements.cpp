@@ -209,8 +209,8 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
 // The sum of products over `axes` as one operation, or -1. Absent terms have a factor of zero: both
 // factors are masked where they have a condition's axes (zero times what lies outside may be NaN;
 // loads may be zero there already), and so for a condition on data. Where one lacks a condition's
-// axes, its lanes belong to other terms too, and it is assumed finite. Fast numerics assume that of
-// loads as well: masking them by data costs more than the product.
+// axes, its lanes belong to other terms too, and it is assumed finite; so is, unless numerics are
+// strict, a load that a condition on data would mask: that costs more than the product.
 tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes, const Cond& before,
                                       Type acc) {
   const Statement& s = *at.info->statement;
@@ -239,7 +239,7 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
   if (!subset(guarded, in[0]) && !subset(guarded, in[1])) return -1;
   if (options_.numerics == tile::Numerics::Strict && (assumed[0] || assumed[1])) return -1;
   int left_whole = -1;  // a factor that the condition on data need not mask
-  if (options_.numerics == tile::Numerics::Fast && at.guard >= 0 && subset(guarded, in[0]) &&
+  if (options_.numerics != tile::Numerics::Strict && at.guard >= 0 && subset(guarded, in[0]) &&
       subset(guarded, in[1]))
     for (int k : {0, 1})
       if (const Expr& e = s.expr->args[size_t(k)]; e->op == Op::Read) {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "autosched/machine.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::spec {
 
@@ -121,7 +122,9 @@ class Reader {
   static std::string shown(const json& v) {
     return v.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60);
   }
-  Refusal refuse(const std::string& why) { return Refusal{"read model " + name_, key_, why, ""}; }
+  Refusal refuse(const std::string& why) {
+    return Refusal{"read model " + name_, key_, why, "mend it in the model's config.json"};
+  }
   static std::optional<Refusal> set(double& out, const Expected<double>& v) {
     if (!v) return v.error();
     out = *v;
@@ -234,9 +237,10 @@ Expected<ModelConfig> load_model(const std::string& name_or_path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
-  const json config = json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  const json config = poly::read_json(text.str());
   if (config.is_discarded()) {
-    r.why = "it is not JSON";
+    r.why = "it is not JSON, or nests too deeply";
+    r.suggest = "give a model's config.json";
     return r;
   }
   return read_model(config, path.stem() == "config" ? path.parent_path().filename().string()

@@ -88,7 +88,8 @@ std::optional<Refusal> impossible(const ModelConfig& m, const ModelOptions& o) {
         {"sequence length", o.sequence, 0},
         {"tensor-parallel degree", o.tensor_parallel, 1}})
     if (v < least || v > (int64_t{1} << 31))
-      return Refusal{"expand " + m.name, what, std::to_string(v) + " is not possible", ""};
+      return Refusal{"expand " + m.name, what, std::to_string(v) + " is not possible",
+                     "a number from " + std::to_string(least) + " to 2^31"};
   return std::nullopt;
 }
 

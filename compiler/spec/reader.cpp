@@ -138,7 +138,9 @@ Loading load(poly::ContextPtr ctx, const std::string& path) {
                         "rename it, so that its language is known")};
   SpecResult s = read_spec(ctx, path);
   Loading out{std::move(s.kernels), std::nullopt};
-  if (!s.ok) out.wrong = cannot_load(path, "it has errors\n" + s.diagnostics, "");
+  if (!s.ok)
+    out.wrong = cannot_load(path, "it has errors\n" + s.diagnostics,
+                            "mend what is marked; nautilusc corpus show softmax shows a spec");
   return out;
 }
 

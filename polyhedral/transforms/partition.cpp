@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "polyhedral/names.h"
+#include "polyhedral/naut.h"
 #include "polyhedral/transforms/edit.h"
 
 namespace nautilus::poly {
@@ -116,6 +118,58 @@ Expected<Schedule> partition(const Schedule& s, NodeId node, const isl::union_se
   return replace(out, seq->id, with_children(*seq, std::move(siblings)));
 }
 
+namespace {
+
+// The condition as a set over statements that run below the node.
+Expected<isl::union_set> condition_in(const Schedule& s, const Node& n, const std::string& text) {
+  const std::string what = "partition node " + std::to_string(n.id), where = edit::describe(s, n);
+  const Names below = statements_below(s, n.id);
+  const std::string example =
+      "\"full\", or for example \"{ " + (below.empty() ? "S" : below[0]) + "[i] : i < 64 }\"";
+  const auto no_set = [&](const std::string& why) {
+    const bool brief = text.size() <= 200;
+    return edit::refused(what, where,
+                         "the condition is not an isl set" + (brief ? ": " + text : "") +
+                             (why.empty() ? "" : " (" + why + ")"),
+                         example);
+  };
+  if (const auto bad = naut::unreadable(text))
+    return no_set(bad->why + ", at character " + std::to_string(bad->at + 1));
+  isl::union_set condition;
+  try {
+    condition = isl::union_set(s.program->context->get(), text);
+  } catch (const isl::exception_quota&) {
+    throw;
+  } catch (const isl::exception_abort&) {
+    throw;
+  } catch (const isl::exception&) {
+    return no_set("");
+  }
+  for (const isl::set& part : sets_of(condition)) {
+    for (const std::string& name : param_names(part))
+      if (!in(s.program->params, name))
+        return edit::refused(what, where,
+                             "the condition uses " + name + ", which is not a size of the program",
+                             example);
+    const std::string name = tuple_name(part);
+    if (!in(below, name))
+      return edit::refused(what, where,
+                           name.empty()
+                               ? "the condition names no statement"
+                               : "the condition is about " + name + ", which does not run here",
+                           example);
+    const size_t dims = s.program->statement(name)->n_dims();
+    if (n_dim(part) != dims)
+      return edit::refused(what, where,
+                           "the condition gives " + name + " " + std::to_string(n_dim(part)) +
+                               " dimensions; it has " + std::to_string(dims),
+                           example);
+  }
+  return condition;
+}
+
+}  // namespace
+
 TransformInfo info_partition() {
   TransformInfo t;
   t.name = "partition";
@@ -160,22 +214,9 @@ TransformInfo info_partition() {
           for (const std::string& stmt : statements_below(s, id))
             condition = condition.unite(full_tiles(s, *band, *s.program->statement(stmt)));
         } else {
-          try {
-            condition = isl::union_set(s.program->context->get(), text);
-          } catch (const isl::exception& e) {
-            return edit::refused("partition node " + std::to_string(id), edit::describe(s, *n),
-                                 "the condition is not an isl set: " + text,
-                                 "\"full\", or for example \"{ " +
-                                     (n->statements.empty() ? "S" : n->statements[0]) +
-                                     "[i] : i < 64 }\"");
-          }
-          for (const isl::set& part : sets_of(condition))
-            for (const std::string& name : param_names(part))
-              if (std::find(s.program->params.begin(), s.program->params.end(), name) ==
-                  s.program->params.end())
-                return edit::refused(
-                    "partition node " + std::to_string(id), edit::describe(s, *n),
-                    "the condition uses " + name + ", which is not a size of the program");
+          Expected<isl::union_set> given = condition_in(s, *n, text);
+          if (!given) return given.error();
+          condition = *given;
         }
         return partition(s, id, condition);
       });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "polyhedral/json_text.h"
 #include "polyhedral/transforms/distribute.h"
 #include "polyhedral/transforms/edit.h"
 #include "polyhedral/transforms/fuse.h"
@@ -137,11 +138,17 @@ void record(Schedule& s, const std::string& name, const nlohmann::json& params) 
   s.script.push_back({name, params.dump()});
 }
 
+Outcome gave_up(const std::string& name, const std::exception& e) {
+  Outcome out;
+  out.verdict.why = name + ": " + e.what();
+  return out;
+}
+
 Expected<nlohmann::json> parsed(const TransformStep& step) {
-  nlohmann::json params =
-      nlohmann::json::parse(step.params.empty() ? "{}" : step.params, nullptr, false);
+  nlohmann::json params = read_json(step.params.empty() ? "{}" : step.params);
   if (params.is_discarded())
-    return edit::refused(step.name, "", "its parameters are not JSON: " + step.params);
+    return edit::refused(step.name, "",
+                         "its parameters are not JSON: " + step.params.substr(0, 200));
   return params;
 }
 
@@ -157,9 +164,9 @@ Outcome apply(const Schedule& s, const DependenceSet& deps, std::string_view nam
     if (out.schedule) record(*out.schedule, t->name, out.chosen ? *out.chosen : params);
     return out;
   } catch (const isl::exception& e) {
-    Outcome out;
-    out.verdict.why = t->name + ": " + e.what();
-    return out;
+    return gave_up(t->name, e);
+  } catch (const std::range_error& e) {  // a number beyond 64 bits
+    return gave_up(t->name, e);
   }
 }
 
@@ -178,6 +185,8 @@ Expected<Schedule> apply_unchecked(const Schedule& s, std::string_view name,
     if (out) record(*out, t->name, params);
     return out;
   } catch (const isl::exception& e) {
+    return edit::refused(t->name, "", e.what());
+  } catch (const std::range_error& e) {
     return edit::refused(t->name, "", e.what());
   }
 }

@@ -278,7 +278,7 @@ TransformInfo info_sink() {
       "producer instance goes to the first "
       "iteration of those loops that uses its value (the lexicographic minimum over the flow "
       "dependence); loops of the producer that "
-      "these fix disappear. SinkRefused when that iteration is not an affine function. Legal when "
+      "these fix disappear. Refused when that iteration is not an affine function. Legal when "
       "all "
       "dependences, also with what lies "
       "between, still run forwards.";

@@ -23,6 +23,8 @@ std::string list(const char* stem, unsigned n) {
   return out;
 }
 
+constexpr int64_t kLongest = int64_t{1} << 48;  // of an axis: parts and extents fit 64 bits
+
 class Splitter {
  public:
   explicit Splitter(const SplitRequest& r) : r_(r), p_(*r.program) {}
@@ -88,6 +90,9 @@ class Splitter {
       if (!lo || !hi)
         return refuse("the extent of " + r_.axis + " is not bound", "bind the sizes first");
       if (*lo < 0) return refuse(r_.axis + " starts below zero");
+      if (*hi >= kLongest)
+        return refuse(r_.axis + " reaches " + std::to_string(*hi) + ": too long to be cut",
+                      "bind smaller sizes");
       last = std::max(last, *hi);
     }
     const int64_t size = last + 1;

@@ -79,6 +79,11 @@ TEST_F(MachineFiles, RefusesWhatIsMissingOrWrong) {
       {"kind", [](auto& j) { j["kind"] = "tpu"; }, "expected \"gpu\" or \"cpu\""},
       {"levels", [](auto& j) { j["levels"] = nlohmann::json::array(); }, "\"levels\" is missing"},
       {"units", [](auto& j) { j["units"] = 0; }, "at least 1"},
+      {"shape", [](auto& j) { j["matrix_shape"] = {16, 0, 16}; }, "three whole numbers"},
+      {"shape of two", [](auto& j) { j["matrix_shape"] = {16, 8}; }, "three whole numbers"},
+      {"shape of words", [](auto& j) { j["matrix_shape"] = "wide"; }, "three whole numbers"},
+      {"level", [](auto& j) { j["levels"][0] = 3; }, "no object with a \"name\""},
+      {"threads", [](auto& j) { j["max_threads_per_unit"] = "all"; }, "whole number of at least 1"},
       {"type", [](auto& j) { j["matrix"]["f13"] = j["fma"]; }, "unknown type \"f13\""},
   };
   for (const Case& c : cases) {

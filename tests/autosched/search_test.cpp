@@ -136,6 +136,27 @@ TEST(Search, APlanWithOtherTiles) {
   EXPECT_TRUE(v.ok) << v.verdict.why;
 }
 
+// Steps come from files, too: what is damaged in them is a refusal.
+TEST(Search, DamagedStepsAreRefused) {
+  auto p = attention(16, 4096, 64);
+  const poly::Schedule s = poly::initial_schedule(p);
+  const int band = s.root->children[0]->children[0]->id;
+  for (const std::string& params :
+       {std::string("{nonsense"), std::string("[1]"), std::string(R"({"node":"x","sizes":[64]})"),
+        R"({"node":)" + std::to_string(band) + R"(,"sizes":["a", 64]})",
+        R"({"node":)" + std::to_string(band) + R"(,"sizes":{"0":64}})",
+        std::string(R"({"node":1e300,"sizes":[64]})"), std::string("{}")}) {
+    SearchResult r;
+    r.nodes.resize(1);
+    r.nodes[0].id = 0;
+    r.nodes[0].steps = {{"tile", params}};
+    r.nodes[0].knobs = {{"tile.i", 32}};
+    const auto plan = plan_of(p, r, 0);
+    ASSERT_FALSE(plan) << params;
+    EXPECT_FALSE(plan.error().why.empty()) << params;
+  }
+}
+
 TEST(Search, SameSeedSameResult) {
   auto p = softmax(512, 512);
   for (Strategy s : {Strategy::BestFirst, Strategy::Random, Strategy::Beam}) {

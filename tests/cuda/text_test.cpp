@@ -157,6 +157,24 @@ TEST(CudaText, FactsProveWhatBranchesSay) {
   }
 }
 
+// Names are the first free of x, x_2, x_3, ...; a large kernel takes a hundred thousand of them.
+TEST(CudaText, NamesAreTheFirstThatIsFree) {
+  Namer names;
+  EXPECT_EQ(names.fresh("acc"), "acc");
+  EXPECT_EQ(names.fresh("acc_3"), "acc_3");
+  EXPECT_EQ(names.fresh("acc"), "acc_2");
+  EXPECT_EQ(names.fresh("acc"), "acc_4");
+  EXPECT_EQ(names.fresh("acc_2"), "acc_2_2");
+  EXPECT_EQ(names.fresh("for"), "for_2") << "a word of C++";
+  EXPECT_EQ(names.fresh("0.a"), "v0_a");
+  Namer copy = names;
+  EXPECT_EQ(copy.fresh("acc"), "acc_5");
+  EXPECT_EQ(names.fresh("acc"), "acc_5") << "kernels name their own";
+  const int many = 100'000;
+  for (int n = 0; n < many; ++n) names.fresh("x");
+  EXPECT_EQ(names.fresh("x"), "x_" + std::to_string(many + 1));
+}
+
 TEST(CudaScalar, ElementBitsReadBack) {
   EXPECT_EQ(element_bits(1.0, Type::F16), 0x3c00u);
   EXPECT_EQ(element_bits(-2.5, Type::F16), 0xc100u);

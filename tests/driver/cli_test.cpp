@@ -11,10 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-const char* const kRows = R"(
-#include <nautilus/spec.h>
-using namespace nautilus::spec;
-NAUTILUS_KERNEL(rows) {
+// A spec file with these kernels, which begin in its line 4.
+std::string write_spec(const std::string& name, const std::string& kernels) {
+  return write_temp(name + ".spec.cpp",
+                    "\n#include <nautilus/spec.h>\nusing namespace nautilus::spec;\n" + kernels);
+}
+
+const char* const kRows = R"(NAUTILUS_KERNEL(rows) {
   Size N, M;
   Input X(f32, {N, M});
   Output Y(f32, {N, M});
@@ -23,10 +26,7 @@ NAUTILUS_KERNEL(rows) {
 }
 )";
 
-const char* const kLogSumExp = R"(
-#include <nautilus/spec.h>
-using namespace nautilus::spec;
-NAUTILUS_KERNEL(lse) {
+const char* const kLogSumExp = R"(NAUTILUS_KERNEL(lse) {
   Size N, M;
   Input X(f32, {N, M});
   Output Y(f32, {N});
@@ -56,6 +56,14 @@ TEST(Cli, BadRequestsAreTwo) {
   EXPECT_EQ(nautilusc({"check", "softmax", "--size", "NOPE=3"}).status, kBadInput);
   EXPECT_EQ(nautilusc({"explore", "softmax", "--machine", "abacus"}).status, kBadInput);
   EXPECT_EQ(nautilusc({"run", "softmax", "--plan", "/nonexistent"}).status, kBadInput);
+  // Also where no search asks for the machine.
+  EXPECT_EQ(nautilusc({"run", "softmax", "--schedule", "original", "--machine", "abacus"}).status,
+            kBadInput);
+  const Ran odd = nautilusc({"run", "softmax", "--plan", write_temp("odd.json", "[]"), "--json"});
+  EXPECT_EQ(odd.status, kBadInput);
+  EXPECT_NE(odd.json()["error"]["suggest"].get<std::string>().find("explore SPEC --plan"),
+            std::string::npos)
+      << odd.out;
 }
 
 // With --json a wrong option is told on stdout, in the shape of every other error, by every verb.
@@ -101,10 +109,7 @@ TEST(Cli, OptionErrorsAreJsonToo) {
 
 // Of a file with several kernels none is taken silently; check reads all of them.
 TEST(Cli, SeveralKernelsAreNamed) {
-  const std::string spec = write_temp("two.spec.cpp", R"(
-#include <nautilus/spec.h>
-using namespace nautilus::spec;
-NAUTILUS_KERNEL(doubled) {
+  const std::string spec = write_spec("two", R"(NAUTILUS_KERNEL(doubled) {
   Size N;
   Input X(f32, {N});
   Output Y(f32, {N});
@@ -168,10 +173,7 @@ TEST(Cli, CorpusKernelsGoByTheirNames) {
 }
 
 TEST(Cli, BrokenSpecHasACaret) {
-  const std::string path = write_temp("broken.spec.cpp", R"(
-#include <nautilus/spec.h>
-using namespace nautilus::spec;
-NAUTILUS_KERNEL(broken) {
+  const std::string path = write_spec("broken", R"(NAUTILUS_KERNEL(broken) {
   Size N;
   Input X(f32, {N});
   Output Y(f32, {N});
@@ -186,7 +188,7 @@ NAUTILUS_KERNEL(broken) {
 }
 
 TEST(Cli, CheckPrintsAProgramThatReadsBack) {
-  const std::string path = write_temp("rows.spec.cpp", kRows);
+  const std::string path = write_spec("rows", kRows);
   const Ran naut = nautilusc({"check", path, "--naut"});
   ASSERT_EQ(naut.status, kGood) << naut.err;
   const std::string copy = write_temp("rows.naut", naut.out);
@@ -239,8 +241,12 @@ TEST(Cli, ExploreReportsAndSessionReadsBack) {
 
 TEST(Cli, SearchOutOfBudgetSaysSo) {
   const Ran r = nautilusc({"explore", "attention_causal_gqa", "--max-nodes", "1", "--json"});
-  EXPECT_TRUE(r.status == kBudget || r.status == kGood);
-  EXPECT_EQ(r.json()["stop_reason"], "node budget") << r.out;
+  EXPECT_EQ(r.status, kGood) << "the program's own order is always an answer";
+  const json j = r.json();
+  EXPECT_EQ(j["stop_reason"], "node budget") << r.out;
+  EXPECT_EQ(j["best"].size(), 1u) << r.out;
+  EXPECT_NE(j["note"].get<std::string>().find("the program's own order"), std::string::npos)
+      << r.out;
 }
 
 TEST(Cli, InterruptLeavesAUsableSession) {
@@ -255,7 +261,7 @@ TEST(Cli, InterruptLeavesAUsableSession) {
 }
 
 TEST(Cli, ApplyReplaysAndRefuses) {
-  const std::string spec = write_temp("lse.spec.cpp", kLogSumExp);
+  const std::string spec = write_spec("lse", kLogSumExp);
   const Ran start = nautilusc({"apply", spec, "--json"});
   ASSERT_EQ(start.status, kGood) << start.err;
   const int root = start.json()["schedule"]["tree"]["id"].get<int>();
@@ -383,10 +389,7 @@ TEST(Cli, BadOutputsAreToldFirst) {
 // A wrong result says which assumption does not hold, and what assumes less: an infinity that a
 // mask keeps out of the sum is multiplied by 0 unless numerics are strict.
 TEST(Cli, OverflowSuggestsStrictNumerics) {
-  const std::string spec = write_temp("triangle.spec.cpp", R"(
-#include <nautilus/spec.h>
-using namespace nautilus::spec;
-NAUTILUS_KERNEL(triangle) {
+  const std::string spec = write_spec("triangle", R"(NAUTILUS_KERNEL(triangle) {
   Size N, K;
   Input A(f16, {N, N}), B(f16, {N, K});
   Output Y(f32, {N, K});

@@ -63,12 +63,33 @@ TEST(Gpu, DriverWithoutADeviceIsNamed) {
   EXPECT_NE(r.err.find("no GPU is visible"), std::string::npos) << r.err;
 }
 
+// Plans for the GPU are made for a GPU, and that is said before the search.
+TEST(Gpu, RunsNeedAGpuToPlanFor) {
+  const Setting fake("NAUTILUS_LIBCUDA", NAUTILUS_FAKE_CUDA);
+  const auto error = [](const char* option, const char* value) {
+    const Ran r = nautilusc({"run", "softmax", "--on", "gpu", option, value, "--json"});
+    EXPECT_EQ(r.status, kBadInput) << r.out << r.err;
+    return r.json()["error"]["why"];
+  };
+  EXPECT_EQ(error("--machine", "cpu"), "it is no GPU");
+  EXPECT_EQ(error("--machine", "abacus"), "no such machine");
+  EXPECT_EQ(error("--target", "gtx"), "not a target that is known here");
+}
+
 TEST(Gpu, BadRequests) {
   const std::string out = folder("never");
   EXPECT_EQ(nautilusc({"compile", "softmax"}).status, kBadInput) << "no -o";
   EXPECT_EQ(nautilusc({"compile", "softmax", "--target", "sm_70", "-o", out}).status, kBadInput);
   EXPECT_EQ(nautilusc({"compile", "softmax", "--target", "gtx", "-o", out}).status, kBadInput);
   EXPECT_EQ(nautilusc({"compile", "softmax", "--machine", "cpu", "-o", out}).status, kBadInput);
+  EXPECT_EQ(
+      nautilusc({"compile", "softmax", "--schedule", "original", "--machine", "abacus", "-o", out})
+          .status,
+      kBadInput);
+  EXPECT_EQ(nautilusc({"compile", NAUTILUS_SOURCE_DIR "/tests/memory/samples/gather_sums.mtile",
+                       "--target", "sm_70", "-o", out})
+                .status,
+            kBadInput);
   EXPECT_EQ(nautilusc({"compile", "/nonexistent.mtile", "-o", out}).status, kBadInput);
   EXPECT_EQ(nautilusc({"compile", write_temp("bad.mtile", "module {"), "-o", out}).status,
             kBadInput);
@@ -251,6 +272,11 @@ TEST(Gpu, FaultyKernelsAreRefused) {
   EXPECT_EQ(r.status, kNo) << r.out;
   EXPECT_NE(r.json()["error"]["why"].get<std::string>().find("race"), std::string::npos) << r.out;
   EXPECT_FALSE(fs::exists(out));
+  // The fault is what is told, whichever pass was to be printed.
+  const Ran printed = nautilusc(
+      {"compile", file, "--size", "N=3", "-o", out, "--print-after", "rewrite", "--json"});
+  EXPECT_EQ(printed.status, kNo) << printed.out;
+  EXPECT_EQ(printed.json()["error"], r.json()["error"]) << printed.out;
   EXPECT_EQ(nautilusc({"compile", file, "--size", "N=3", "-o", out, "--no-check"}).status, kGood);
 }
 

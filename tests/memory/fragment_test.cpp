@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "compiler/memory/f2.h"
 #include "random_maps.h"
 
 namespace nautilus::memory {
@@ -174,6 +175,27 @@ TEST(Exchange, FindsTheNearestPlace) {
       exchange(p("repeat (d: 6) register: d=1; lane: i=1 i=2 i=4 i=8 i=16"),
                p("repeat (d: 3) register: d=1 i=1; lane: d=2 i=2 i=4 i=8 i=16 -> d: 4, i: 32")),
       Exchange::Shuffle);
+}
+
+// A rule is found wherever there is one, also where the first threads hold nothing.
+TEST(Exchange, AffineRulesPassOverWhatDoesNotMatter) {
+  for (const std::vector<int>& f : {std::vector<int>{5, 4, 7, 6},
+                                    {-1, 3, 2, 1},
+                                    {-1, -1, -1, 9},
+                                    {-1, -1, -1, -1},
+                                    {0, -1, 3, 7, -1, -1, 6, -1}}) {
+    const auto a = affine(f);
+    ASSERT_TRUE(a);
+    for (size_t t = 0; t < f.size(); ++t) {
+      uint64_t v = a->base;
+      for (size_t b = 0; b < a->images.size(); ++b)
+        if (t >> b & 1) v ^= a->images[b];
+      if (f[t] < 0) continue;
+      EXPECT_EQ(v, uint64_t(f[t])) << t;
+    }
+  }
+  EXPECT_FALSE(affine({0, 1, 2, 4}));
+  EXPECT_FALSE(affine({-1, 1, 2, 3, 1, 1, 1, 1}));
 }
 
 TEST(Exchange, CountsTheRegistersThatLanesPickFrom) {

@@ -131,6 +131,36 @@ TEST(Lower, ChainedProductsStayInRegisters) {
   }
 }
 
+int most_sources(const Kernel& k, const Region& r) {
+  int most = 0;
+  for (const Instr& i : r.body) {
+    if (i.code == Code::Exchange)
+      most = std::max(
+          most, sources_a_register(k.types.at(i.operands[0]).place, k.types.at(i.results[0]).place)
+                    .value_or(1000));
+    for (const Region& inner : i.regions) most = std::max(most, most_sources(k, inner));
+  }
+  return most;
+}
+
+// What is computed from a load lies as it was loaded, and a product wants it otherwise: through
+// shared memory, not by a shuffle for each of the registers that lanes would pick from.
+TEST(Lower, ComputedFactorsAreNotShuffledFromManyRegisters) {
+  std::string text = kAttentionText;
+  text.replace(text.find("dot %12, %21"), 12, "dot %12, %31");
+  text.replace(text.find("load V[32*j0 + j, e]"), 20,
+               "load V[32*j0 + j, e]\n      %27: f16 = const 0\n      %28: i32[j: 32] = iota 32*j0 "
+               "+ j\n      %29: i32 = const 90\n"
+               "      %30: bool[j: 32] = lt %28, %29\n"
+               "      %31: f16[e: 32, j: 32] = select %30, %21, %27");
+  text.replace(text.find("values 27"), 9, "values 32");
+  const tile::Module t = tile_module(text);
+  ASSERT_TRUE(expect_same(t));
+  auto m = lower(t, {});
+  ASSERT_TRUE(m);
+  EXPECT_LE(most_sources(m->kernels[0], m->kernels[0].roles[0].body), 4);
+}
+
 // A factor that is f32 goes in two parts, and loses nothing that matters.
 TEST(Lower, WideFactorIsSplit) {
   std::string text = kAttentionText;

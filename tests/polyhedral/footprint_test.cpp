@@ -44,6 +44,16 @@ TEST(Footprint, TileClassesRefuse) {
   EXPECT_FALSE(footprints(s, 12345, {}));
 }
 
+// More elements than 64 bits count: an answer in words, not a wrong number.
+TEST(Footprint, MoreThan64BitsCount) {
+  const Schedule s =
+      initial_schedule(fixed(programs::matmul(make_context()),
+                             {{"M", int64_t{1} << 40}, {"N", int64_t{1} << 40}, {"K", 1}}));
+  const auto f = footprints(s, s.root->id, {});
+  ASSERT_FALSE(f);
+  EXPECT_NE(f.error().why.find("64 bits"), std::string::npos) << f.error().text();
+}
+
 TEST(Footprint, AttentionLoop) {
   ContextPtr ctx = make_context();
   NodeId band = 0;

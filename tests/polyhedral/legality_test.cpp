@@ -15,6 +15,8 @@ Repair payment(NodeId band, std::vector<std::string> targets, std::vector<std::s
                std::vector<std::string> via) {
   Repair r;
   r.band = band;
+  for (const std::string& n : targets) r.target_tensors.push_back(n.substr(2));  // S_l writes l
+  for (const std::string& n : sources) r.source_tensors.push_back(n.substr(2));
   r.targets = std::move(targets);
   r.sources = std::move(sources);
   r.via = std::move(via);
@@ -105,6 +107,27 @@ TEST(Legality, ViolationsListsWhatIsBroken) {
   EXPECT_EQ((*v)[0].member, find(s, band)->members[2].name);
 }
 
+// Distances that do not fit 64 bits: y, fused with t, would run before what it reads is there.
+TEST(Legality, DistancesBeyond64Bits) {
+  Builder b(make_context(), "far", {"N"}, "[N] -> { : 0 <= N <= 100 }");
+  const std::string c = "4611686018427387500";
+  b.tensor("x", TensorKind::Input, {"N"})
+      .tensor("t", TensorKind::Temp, {"N"})
+      .tensor("y", TensorKind::Output, {"N"});
+  b.statement("t", "i", "0 <= i - " + c + " < N", "i - " + c, {{"x", "i - " + c}}, rd(0));
+  b.statement("y", "i", "0 <= i + " + c + " < N", "i + " + c, {{"t", "i + " + c}}, rd(0));
+  Session t(b.done());
+  t.must("shift", {{"node", t.band("S_t")},
+                   {"member", "i"},
+                   {"amount", int64_t{1} << 31},
+                   {"statements", "S_t"}});
+  const json pair{{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 1}};
+  const Expected<Schedule> fused = apply_unchecked(t.s, "fuse", pair);
+  ASSERT_TRUE(fused) << fused.error().text();
+  EXPECT_FALSE(verify(*fused).ok);
+  EXPECT_EQ(check(*fused, t.deps).kind, VerdictKind::Illegal);
+}
+
 TEST(Legality, QuotaGivesUnknown) {
   Session t(attention(make_context()));
   NodeId band = -1;
@@ -123,16 +146,16 @@ TEST(Legality, VerifierFindsMissingAndDoubledInstances) {
   Session t(two_pointwise(make_context()));
   Schedule missing = t.s;
   missing.root = make_sequence({t.s.root->children[0]}, t.s.root->id);
-  EXPECT_FALSE(verify(missing).ok);
+  EXPECT_EQ(verify(missing).verdict.why, "some instances of S_C never run");
   Schedule twice = t.s;
   twice.root = make_sequence({t.s.root->children[0], t.s.root->children[1], t.s.root->children[1]},
                              t.s.root->id);
-  EXPECT_FALSE(verify(twice).ok);
+  EXPECT_EQ(verify(twice).verdict.why, "some instances of S_C run twice");
   Schedule collapsed = t.s;  // all instances of S_B at one time
   collapsed.root =
       make_sequence({with_children(*t.s.root->children[0], {make_leaf(99)}), t.s.root->children[1]},
                     t.s.root->id);
-  EXPECT_FALSE(verify(collapsed).ok);
+  EXPECT_EQ(verify(collapsed).verdict.why, "different instances of S_B run at the same time");
 }
 
 // FlashAttention's loops by general steps: tiles, one grid, a rolling update at the tile loop,

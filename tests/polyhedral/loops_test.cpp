@@ -177,6 +177,32 @@ TEST(Loops, CausalMaskIsOneConditionAfterSimplification) {
       << text;
 }
 
+// Both edges of a window are partial, and the inside is full from the second row of tiles on. What
+// comes after it is the same code for the first row, and is there once.
+TEST(Loops, BranchesThatAreTheSameAreOne) {
+  ContextPtr ctx = make_context();
+  programs::Builder b(ctx, "window", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("X", TensorKind::Input, {"N"}).tensor("O", TensorKind::Output, {"N"});
+  b.statement("O", "i,j", "0 <= i < N and 0 <= j <= i and i < j + 64", "i", {{"X", "j"}},
+              programs::rd(0), programs::over(ReduceOp::Sum, {1}));
+  ProgramPtr p = fixed(b.done(), {{"N", 256}});
+  Tree t(p);
+  const std::vector<std::string> o{"S_O"};
+  NodePtr tile = t.band(
+      {t.member("i1", o, "i", Mapping::Tile), t.member("j1", o, "j", Mapping::Tile)}, t.leaf());
+  NodePtr loops = t.band({t.member("i0", o, "floor(i/16)", Mapping::Grid, 16),
+                          t.member("j0", o, "floor(j/4)", Mapping::Serial, 4)},
+                         tile);
+  LoopPtr l;
+  execute(t.done(loops), false, &l);
+  ASSERT_TRUE(l);
+  const std::string text = to_text(l);
+  EXPECT_EQ(text.find("else"), std::string::npos) << text;
+  size_t fors = 0;
+  for (size_t at = 0; (at = text.find("for j0", at)) != std::string::npos; ++at) ++fors;
+  EXPECT_EQ(fors, 3u) << text;
+}
+
 TEST(Loops, WholeDimensionAsTileAndTwoLevels) {
   ContextPtr ctx = make_context();
   ProgramPtr p = fixed(programs::matmul(ctx), {{"M", 13}, {"N", 6}, {"K", 5}});

@@ -117,6 +117,12 @@ TEST(Naut, ErrorsHavePositionAndReason) {
        "x.naut:1:1", "cover"},
       {"reduce sum over 2\n", "reduce sum over 2\noriginal { dom }\n", "x.naut:21:10",
        "isl cannot read"},
+      {"reduce sum over 2\n",
+       "reduce sum over 2\noriginal { domain: \"[N, M, K] -> { S_C[i, k, j] : 0 <= i < N and 0 <= "
+       "k "
+       "< K and 0 <= j < M }\", child: { schedule: \"[{ S_C[i, k, j] -> [(i)] : j <= 3; S_C[i, k, "
+       "j] -> [(-i)] : j > 3 }]\" } }\n",
+       "x.naut:21:10", "not one affine function"},
       {"read B {", "read B gather {", "x.naut:18:10", ""},
   };
   for (const Broken& c : cases) {

@@ -126,6 +126,14 @@ TEST(Interpret, Matmul) {
   }
 }
 
+// Products of extents that wrap around 64 bits are too many elements, not none.
+TEST(Interpret, MoreElementsThan64BitsCount) {
+  const Sizes sizes{{"N", int64_t{1} << 28}, {"M", int64_t{1} << 36}, {"K", 1}};
+  const auto r = interpret(parsed(samples::kMatmul), sizes, {{"A", {}}, {"B", {}}});
+  ASSERT_FALSE(r);
+  EXPECT_NE(r.error().why.find("too many elements"), std::string::npos) << r.error().text();
+}
+
 TEST(Interpret, CausalRestrictedAndNot) {
   const Program p = parsed(samples::kCausal), q = restrict_to_demanded(p);
   const int64_t n = 7, d = 3;

@@ -334,6 +334,45 @@ TEST(RollingUpdate, UpdatesAfterTheLastTermAreRefused) {
   EXPECT_NE(o.verdict.why.find("after the last term"), std::string::npos) << words(o);
 }
 
+// The sum of row 0 has a term before the maximum has any.
+TEST(RollingUpdate, TermsBeforeTheFirstUpdateAreRefused) {
+  Builder b(make_context(), "early", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("x", TensorKind::Input, {"N", "N"})
+      .tensor("m", TensorKind::Temp, {"N"})
+      .tensor("T", TensorKind::Temp, {"N"})
+      .tensor("y", TensorKind::Output, {"N"});
+  b.statement("m", "i,j", "0 <= i < N and 1 <= j <= i", "i", {{"x", "i,j"}}, rd(0),
+              over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", "0 <= i < N and 0 <= j <= i", "i", {{"x", "i,j"}, {"m", "i"}},
+              exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < N", "i", {{"T", "i"}}, rd(0));
+  Session t(b.done());
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  ASSERT_FALSE(o.accepted());
+  EXPECT_NE(words(o).find("gets terms before S_m has a value"), std::string::npos) << words(o);
+}
+
+// What is computed from running values on the way may not be stored.
+TEST(RollingUpdate, StoredValuesOnTheWayAreRefused) {
+  Builder b(make_context(), "stored", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("m", TensorKind::Temp, {"M"})
+      .tensor("P", TensorKind::Output, {"M", "N"})
+      .tensor("l", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("P", "i,j", ij, "i,j", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)));
+  b.statement("l", "i,j", ij, "i", {{"P", "i,j"}}, rd(0), over(ReduceOp::Sum, {1}));
+  Session t(b.done());
+  const Outcome o =
+      t.apply("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}});
+  ASSERT_FALSE(o.accepted());
+  EXPECT_NE(words(o).find("P is an output, but would be computed from running values"),
+            std::string::npos)
+      << words(o);
+}
+
 TEST(RollingUpdate, RefusalsCarryTheWitness) {
   Builder b(make_context(), "sum", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";

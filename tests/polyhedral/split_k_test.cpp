@@ -88,7 +88,26 @@ TEST(SplitK, PartsAreMultiples) {
   const Tensor* part = t.s.program->tensor("C_part");
   ASSERT_TRUE(part);
   EXPECT_EQ(part->rank(), 3u);
+  const isl::set first = fix_dim(t.s.program->statement("S_C_part")->domain, 0, 0);
+  EXPECT_EQ(dim_max(first, 3), 7) << "20 in 3 parts of a multiple of 8";
   expect_same(t, sizes, {{"A", noise(40, 1)}, {"B", noise(40, 2)}});
+}
+
+// In the part that holds j = 0 row 0 has a term of l, but none of the maximum m that it refers to.
+TEST(SplitK, PartsWithTermsButNoSourceAreRefused) {
+  Builder b(make_context(), "late", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("X", TensorKind::Input, {"N", "N"})
+      .tensor("m", TensorKind::Temp, {"N"})
+      .tensor("l", TensorKind::Output, {"N"});
+  b.statement("m", "i,j", "0 <= i < N and 0 <= j < i", "i", {{"X", "i,j"}}, rd(0),
+              over(ReduceOp::Max, {1}));
+  b.statement("l", "i,j", "0 <= i < N and 0 <= j <= i", "i", {{"X", "i,j"}, {"m", "i"}},
+              exp(rd(0) - rd(1)), over(ReduceOp::Sum, {1}));
+  Session t(bound(b.done(), {{"N", 6}}));
+  const Outcome o = t.apply("split_k", {{"node", t.root()}, {"axis", "j"}, {"parts", 2}});
+  EXPECT_FALSE(o.accepted());
+  EXPECT_NE(words(o).find("in some part S_l has terms where S_m has none"), std::string::npos)
+      << words(o);
 }
 
 TEST(SplitK, Refusals) {
@@ -110,6 +129,34 @@ TEST(SplitK, Refusals) {
       why({{"node", t.root()}, {"axis", "k"}, {"parts", 2}, {"numerics", "strict"}}).find("strict"),
       std::string::npos);
   EXPECT_TRUE(t.apply("split_k", {{"node", 4711}, {"axis", "k"}, {"parts", 2}}).refusal);
+  Session endless(bound(matmul(make_context()), {{"M", 3}, {"N", 2}, {"K", INT64_MAX}}));
+  EXPECT_NE(words(endless.apply("split_k", {{"node", endless.root()}, {"axis", "k"}, {"parts", 2}}))
+                .find("too long to be cut"),
+            std::string::npos);
+  // Loops that are shared already.
+  Session fused(bound(attention(make_context()), {{"H", 1}, {"N", 6}, {"D", 2}}));
+  fused.must("fuse", {{"node", fused.root()}, {"first", 2}, {"last", 4}, {"depth", 2}});
+  EXPECT_NE(words(fused.apply("split_k", {{"node", fused.root()}, {"axis", "j"}, {"parts", 2}}))
+                .find("already shared by several statements"),
+            std::string::npos);
+  // An axis that does not start at zero, and a reduction of the user's own.
+  const auto row = [](const char* where, const char* at, Reduction r) {
+    Builder b(make_context(), "row", {"N"}, "[N] -> { : N = 8 }");
+    b.tensor("x", TensorKind::Input, {"N"}).tensor("y", TensorKind::Output, {"1"});
+    b.statement("y", "i,k", std::string("i = 0 and ") + where, "i", {{"x", at}}, rd(0), r);
+    return b.done();
+  };
+  Session below(row("-4 <= k < 4", "k + 4", over(ReduceOp::Sum, {1})));
+  EXPECT_NE(words(below.apply("split_k", {{"node", below.root()}, {"axis", "k"}, {"parts", 2}}))
+                .find("starts below zero"),
+            std::string::npos);
+  Reduction own = over(ReduceOp::User, {1});
+  own.combine = Expr::var("a") + Expr::var("b");
+  own.identity = Expr::constant(0);
+  Session user(row("0 <= k < 8", "k", own));
+  EXPECT_NE(words(user.apply("split_k", {{"node", user.root()}, {"axis", "k"}, {"parts", 2}}))
+                .find("user-defined reduction"),
+            std::string::npos);
   // A chain that has no correction.
   Builder b(make_context(), "sum", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
   const char* ij = "0 <= i < M and 0 <= j < N";

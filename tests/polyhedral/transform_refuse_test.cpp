@@ -131,6 +131,23 @@ TEST(TransformRefuse, SetScope) {
   t.must("set_scope", {{"tensor", "S"}, {"scope", "shared"}});
   refuses(t, "set_scope", {{"tensor", "S"}, {"scope", "register"}}, "selects the element", true);
   t.must("set_scope", {{"tensor", "m"}, {"scope", "register"}});  // one element for each [h, i]
+  // An element that data chooses.
+  Builder b(make_context(), "gather", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("x", TensorKind::Input, {"N", "N"})
+      .tensor("t", TensorKind::Temp, {"N", "N"})
+      .tensor("y", TensorKind::Output, {"N", "N"});
+  const char* ij = "0 <= i < N and 0 <= j < N";
+  b.statement("t", "i,j", ij, "i,j", {{"x", "i,j"}}, rd(0));
+  b.statement("y", "i,j", ij, "i,j", {{"t", "i,j"}, {"x", "i,j"}}, rd(0));
+  Program p = *b.done();
+  p.tensors[0].type = Type::I32;
+  p.statements[1].reads[0].map =
+      isl::map(p.context->get(), "[N] -> { S_y[i, j] -> t[i, k] : 0 <= k < N }");
+  p.statements[1].reads[0].gathers = {{1, 1}};
+  Session g(std::make_shared<const Program>(in_param_order(p)));
+  g.must("fuse", {{"node", g.root()}, {"first", 0}, {"last", 1}, {"depth", 1}});
+  refuses(g, "set_scope", {{"tensor", "t"}, {"scope", "register"}}, "gathers its elements by index",
+          true);
 }
 
 TEST(TransformRefuse, Sink) {
@@ -155,7 +172,46 @@ TEST(TransformRefuse, Partition) {
           "every instance satisfies");
   refuses(t, "partition", {{"node", band}, {"condition", "[Z] -> { S_C[i, j, k] : i < Z }"}},
           "uses Z");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_D[i, j, k] : i < 4 }"}},
+          "about S_D, which does not run here");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ [i] : i < 4 }"}}, "names no statement");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i] : i < 4 }"}},
+          "gives S_C 1 dimensions; it has 3");
+  const std::string deep(100'000, '('), digits(100'000, '9');
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] : " + deep}},
+          "nested too deeply");
+  refuses(t, "partition", {{"node", band}, {"condition", "{ S_C[i, j, k] : i < " + digits + " }"}},
+          "number is too long");
   refuses(t, "partition", {{"node", band}, {"condition", "full"}}, "every instance satisfies");
+}
+
+// A band of a rolling update is not cut in two: each half would need corrections of its own.
+TEST(TransformRefuse, PartitionOfARollingUpdate) {
+  Session t(attention(make_context()));
+  t.must("rolling_update", {{"node", t.root()}, {"first", 2}, {"last", 5}, {"depth", 3}});
+  refuses(t, "partition",
+          {{"node", t.s.repairs[0].band}, {"condition", "{ S_m[h, i, j] : i < 4 }"}},
+          "a rolling update lives at or below it");
+}
+
+// Coefficients beyond 64 bits, step by step: what reads them says so.
+TEST(TransformRefuse, NumbersBeyond64Bits) {
+  Builder b(make_context(), "copy", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("x", TensorKind::Input, {"N", "N"}).tensor("y", TensorKind::Output, {"N", "N"});
+  b.statement("y", "i,j", "0 <= i < N and 0 <= j < N", "i,j", {{"x", "i,j"}}, rd(0));
+  Session t(b.done());
+  const NodeId band = t.band("S_y");
+  for (int k = 0; k < 4; ++k)
+    t.must("skew", {{"node", band}, {"member", k % 2}, {"by", 1 - k % 2}, {"factor", 1'000'000}});
+  t.must("tile", {{"node", band}, {"sizes", {4, 4}}});
+  const json full{{"node", band}, {"condition", "full"}};
+  const Outcome o = t.apply("partition", full);
+  EXPECT_FALSE(o.accepted());
+  EXPECT_EQ(o.verdict.kind, VerdictKind::Unknown);
+  EXPECT_NE(o.verdict.why.find("does not fit in 64 bits"), std::string::npos) << o.verdict.why;
+  const Expected<Schedule> unchecked = apply_unchecked(t.s, "partition", full);
+  ASSERT_FALSE(unchecked);
+  EXPECT_NE(unchecked.error().text().find("does not fit in 64 bits"), std::string::npos);
 }
 
 }  // namespace

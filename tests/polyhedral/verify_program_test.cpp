@@ -314,4 +314,41 @@ TEST(VerifyProgram, InterfaceAndOverwrites) {
       << d->why;
 }
 
+// Sizes that leave a program empty tell nothing: others are sampled, too.
+TEST(VerifyProgram, SizesAtWhichThereIsSomething) {
+  for (const char* facts : {"[N] -> { : N >= 8 }", "[N] -> { : N >= 8 and N mod 8 = 0 }"}) {
+    Builder b(make_context(), "few", {"N"}, facts);
+    b.tensor("x", TensorKind::Input, {"N - 8"})
+        .tensor("t", TensorKind::Temp, {"N - 8"})
+        .tensor("y", TensorKind::Output, {"N - 8"});
+    b.statement("t", "i", "0 <= i < N - 8", "i", {{"x", "i"}}, rd(0) * Expr::constant(2));
+    b.statement("y", "i", "0 <= i < N - 8", "i", {{"t", "i"}}, rd(0) + Expr::constant(1));
+    const ProgramPtr p = b.done();
+    const auto inlined = recompute_in(*p, "S_t", "S_y");
+    ASSERT_TRUE(inlined) << inlined.error().text();
+    expect_right(*p, inlined->program);
+    expect_refused(*p, inlined->program, "S_y[..] computes # on sampled data, and computed #",
+                   [](Program& q) { at(q, "S_y").expr = rd(0) + Expr::constant(1); });
+  }
+}
+
+// NaN is equal to NaN, which tells nothing of two programs.
+TEST(VerifyProgram, ValuesThatAreNoNumbers) {
+  Builder b(make_context(), "nan", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("x", TensorKind::Input, {"N"})
+      .tensor("t", TensorKind::Temp, {"N"})
+      .tensor("y", TensorKind::Output, {"N"});
+  b.statement("t", "i", "0 <= i < N", "i", {{"x", "i"}}, rd(0) - Expr::constant(1000));
+  b.statement("y", "i", "0 <= i < N", "i", {{"t", "i"}}, Expr::make(Op::Sqrt, {rd(0)}));
+  const ProgramPtr p = b.done();
+  const auto inlined = recompute_in(*p, "S_t", "S_y");
+  ASSERT_TRUE(inlined) << inlined.error().text();
+  const auto d = doubt(*p, inlined->program, [](Program& q) {
+    at(q, "S_y").expr = Expr::make(Op::Sqrt, {rd(0) - Expr::constant(2000)});
+  });
+  ASSERT_TRUE(d) << "nothing was compared";
+  EXPECT_TRUE(d->undecided);
+  EXPECT_EQ(d->why, "no sample of the values of y gave a number");
+}
+
 }  // namespace nautilus::poly

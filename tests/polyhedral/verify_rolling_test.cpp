@@ -52,6 +52,21 @@ Schedule with_correction(const Schedule& s, size_t k, const Expr& h) {
 
 Expr var(const char* n) { return Expr::var(n); }
 
+// exp(x - m) summed over every row, in one loop with the maximum m.
+Schedule sum_of_exponentials(const std::string& facts, const Sizes& sizes = {}) {
+  Builder b(make_context(), "lse", {"M", "N"}, facts);
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"}).tensor("m", TensorKind::Temp, {"M"});
+  b.tensor("T", TensorKind::Temp, {"M"}).tensor("y", TensorKind::Output, {"M"});
+  b.statement("m", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("T", "i,j", ij, "i", {{"x", "i,j"}, {"m", "i"}}, exp(rd(0) - rd(1)),
+              over(ReduceOp::Sum, {1}));
+  b.statement("y", "i", "0 <= i < M", "i", {{"T", "i"}}, rd(0));
+  Session t(sizes.empty() ? b.done() : bound(b.done(), sizes));
+  t.must("rolling_update", {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}});
+  return t.s;
+}
+
 }  // namespace
 
 TEST(VerifyRolling, WrongCorrections) {
@@ -143,6 +158,44 @@ TEST(VerifyRolling, FamiliesMoveTogether) {
             ends_wrong(p.statement(s.repairs[0].targets[1])->write.tensor))
       << d->why;
   expect_illegal(s, "repair of S_v: " + s.repairs[0].targets[1] + " has other terms than S_v");
+}
+
+// A row that takes too long to run whole: what a thinned sample of it shows is not forgotten.
+TEST(VerifyRolling, RowsTooLongToRunWhole) {
+  const Schedule s =
+      sum_of_exponentials("[M, N] -> { : M >= 0 and N >= 0 }", {{"M", 2}, {"N", 150'000}});
+  EXPECT_TRUE(verify(s).ok) << verify(s).verdict.why;
+  const Schedule wrong = with_correction(s, 0, var("t0"));
+  const auto d = verifying::rolling_doubt(wrong, all(wrong));
+  ASSERT_TRUE(d) << "a planted fault was not seen";
+  EXPECT_TRUE(d->undecided);
+  EXPECT_EQ(verifying::reason(d->why), ends_wrong("T")) << d->why;
+  const Verification v = verify(wrong);
+  EXPECT_FALSE(v.ok);
+  EXPECT_EQ(v.verdict.kind, VerdictKind::Unknown);
+}
+
+// What one part of a repair says must fit the others, before anything is done with it.
+TEST(VerifyRolling, RepairsThatDoNotFit) {
+  const Schedule s = sum_of_exponentials("[M, N] -> { : M >= 0 and N >= 0 }");
+  Schedule more = s;
+  more.repairs[0].corrections.push_back(var("t1"));
+  more.repairs[0].lazy = true;
+  more.repairs[0].moved = {var("t0"), var("t1"), var("t2")};
+  expect_illegal(more, "repair of S_T: it has 2 corrections for 1 targets");
+  Schedule unmoved = s;
+  unmoved.repairs[0].lazy = true;
+  expect_illegal(unmoved, "repair of S_T: it does not say what a move makes of it");
+  Schedule nameless = s;
+  nameless.repairs[0].source_tensors.clear();
+  expect_illegal(nameless, "repair of S_T: it has 0 tensors for 1 sources");
+}
+
+// The sizes that are tried include some at which there is something to compute.
+TEST(VerifyRolling, SizesThatAreMultiples) {
+  const Schedule s = sum_of_exponentials("[M, N] -> { : M >= 0 and N >= 0 and N mod 16 = 0 }");
+  EXPECT_TRUE(verify(s).ok) << verify(s).verdict.why;
+  expect_wrong(with_correction(s, 0, var("t0")), "none", ends_wrong("T"));
 }
 
 // m skips what the condition on data excludes; T must skip it too, or it adds exp(x + inf) while m

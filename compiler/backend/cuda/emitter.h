@@ -1,7 +1,7 @@
-// Writes one kernel. One file a concept implements it: emit_kernel (frame, roles, regions),
-// emit_values (variables, loops over registers), emit_registers, emit_reduce, emit_exchange,
-// emit_conditions, emit_global, emit_shared, emit_copies, emit_mma, emit_sync, emit_bulk,
-// emit_wgmma.
+// Writes one kernel. One file a concept implements it: emit_kernel (roles, regions, loops),
+// emit_frame (signature, constants of a thread), emit_values (variables, loops over registers),
+// emit_registers, emit_reduce, emit_exchange, emit_conditions, emit_global, emit_shared,
+// emit_copies, emit_mma, emit_sync, emit_bulk, emit_wgmma.
 #pragma once
 
 #include <functional>
@@ -108,9 +108,12 @@ class KernelEmitter {
   std::optional<Refusal> error_;
   int indent_ = 1, node_ = -1;
 
-  // emit_kernel
+  // emit_frame
+  void find_touched(const Region& r);
   void signature();
   void frame();
+
+  // emit_kernel
   void role(const Role& r, bool only);
   void region(const Region& r);
   void instruction(const Instr& i);
@@ -120,7 +123,6 @@ class KernelEmitter {
   void moves(const std::vector<std::pair<int, int>>& to_from);  // values, in parallel
   void find_constants(const Region& r);
   void find_deferred(const Region& r);
-  void find_touched(const Region& r);
   void refuse(const Instr& i, const std::string& why);
 
   // emit_values

@@ -62,9 +62,28 @@ std::string identifier(const std::string& name) {
 
 std::string Namer::fresh(const std::string& wanted) {
   const std::string base = identifier(wanted);
-  std::string name = base;
-  for (int n = 2; !used_.insert(name).second; ++n) name = base + "_" + std::to_string(n);
+  if (used_.insert(base).second) return base;
+  int& n = last_.emplace(base, 1).first->second;
+  std::string name;
+  do name = base + "_" + std::to_string(++n);
+  while (!used_.insert(name).second);
   return name;
+}
+
+std::vector<std::string> wrapped(const std::string& text, size_t width) {
+  std::vector<std::string> lines(1);
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = text.find_first_of(" \n", at);
+    if (end == std::string::npos) end = text.size();
+    const std::string word = text.substr(at, end - at);
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width)
+      lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    if (end < text.size() && text[end] == '\n') lines.emplace_back();
+    at = end + 1;
+  }
+  return lines;
 }
 
 std::string in_parens(const std::string& e) {

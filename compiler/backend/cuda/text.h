@@ -20,9 +20,12 @@ class Namer {
   bool taken(const std::string& name) const { return used_.count(name) > 0; }
 
  private:
-  std::set<std::string> used_;  // with what C++ and the helpers reserve
+  std::set<std::string> used_;       // with what C++ and the helpers reserve
+  std::map<std::string, int> last_;  // suffix given to a name: all up to it are used
 };
 std::string identifier(const std::string& name);  // letters, digits and _, not a digit first
+
+std::vector<std::string> wrapped(const std::string& text, size_t width);  // lines, cut at spaces
 
 std::string in_parens(const std::string& e);  // unless it is a name, a number, a call or in parens
 std::string sum_text(const std::vector<std::string>& terms);  // "0" if empty; leaves out "0"

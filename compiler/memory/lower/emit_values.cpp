@@ -139,8 +139,8 @@ std::string Emitter::trip(TileId of, ValueId v) {
 }
 
 // Lanes that would pick one of many registers are better served by shared memory: that takes one
-// store and one load, the exchange a shuffle and a selection for each of them. So are exchanges that
-// follow no rule.
+// store and one load, the exchange a shuffle and a selection for each of them. So are exchanges
+// that follow no rule.
 Exchange Emitter::move(const Placement& from, const Placement& to) {
   constexpr int kMostSources = 4;
   auto [it, fresh_one] = moves_.try_emplace({to_string(from), to_string(to)});

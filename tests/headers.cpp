@@ -1,0 +1,1 @@
+// Compiles the header that every test includes first.
