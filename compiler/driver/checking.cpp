@@ -347,8 +347,8 @@ Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
 
 namespace {
 
-// Values of one open size: with full tiles and a rest, one more and one less than a tile, a tile, one,
-// none. Multiples stay multiples.
+// Values of one open size: with full tiles and a rest, one more and one less than a tile, a tile,
+// one, none. Multiples stay multiples.
 std::vector<int64_t> values_of(const Loaded& in, const sched::Plan& plan, const memory::Module& m,
                                const poly::Sizes& small, const std::string& size) {
   int64_t tile = 0;
@@ -367,8 +367,8 @@ std::vector<int64_t> values_of(const Loaded& in, const sched::Plan& plan, const 
 
 // Together from row to row, then each a row further than the one before: sizes that are equal and
 // that are not.
-std::vector<poly::Sizes> rows_of(const Loaded& in, const OpenProgram& open,
-                                 const sched::Plan& plan, const memory::Module& m) {
+std::vector<poly::Sizes> rows_of(const Loaded& in, const OpenProgram& open, const sched::Plan& plan,
+                                 const memory::Module& m) {
   const poly::Sizes small = small_sizes(in, plan, m, 1);
   std::vector<std::vector<int64_t>> values;
   for (const std::string& s : open.sizes) values.push_back(values_of(in, plan, m, small, s));
@@ -398,7 +398,8 @@ std::optional<Refusal> check_at(const OpenProgram& open, const LoweredPlan& own,
   if (!run) return leave_out(run.error().why);
   c.operations += run->result.ops;
   if (!run->result.faults.empty()) return faulty(m.name, sizes, run->result.faults[0]);
-  if (!run->finished) return leave_out("blocks after " + std::to_string(kOperations) + " operations");
+  if (!run->finished)
+    return leave_out("blocks after " + std::to_string(kOperations) + " operations");
   tile::InterpretOptions o;
   o.max_ops = kTileOperations;
   const auto want = tile::interpret(own.tile, sizes, inputs, o);
@@ -484,8 +485,7 @@ std::string to_text(const KernelCheck& c) {
   if (c.done) {
     for (const auto& [name, value] : c.sizes)
       s += (name == c.sizes.begin()->first ? " at " : " ") + name + "=" + std::to_string(value);
- if (!c.others.empty())
-      s += " and " + std::to_string(c.others.size()) + " other sizes";
+    if (!c.others.empty()) s += " and " + std::to_string(c.others.size()) + " other sizes";
     s += c.every_block ? ", every block" : ", not every block";
     if (c.values) s += ", values against the tile program";
     s += ", " + human_time(c.seconds);

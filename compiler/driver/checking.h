@@ -31,9 +31,9 @@ struct KernelCheck {
   bool done = false;  // blocks of every kernel ran without a fault
   poly::Sizes sizes;
   std::vector<poly::Sizes> others;  // of kernels with open sizes
-  bool reduced = false;      // not only at the sizes asked for
-  bool every_block = false;  // else some, at the corners of the grid first
-  bool values = false;       // outputs compared with what the tile program computes
+  bool reduced = false;             // not only at the sizes asked for
+  bool every_block = false;         // else some, at the corners of the grid first
+  bool values = false;              // outputs compared with what the tile program computes
   uint64_t operations = 0;
   double seconds = 0;
   std::string left_out;  // what was not checked and why; "" if nothing
@@ -47,8 +47,8 @@ poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory:
 Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
                                     const PlanLowering& how, const LoweredPlan& own);
 
-// Of kernels that leave sizes open: all blocks at several values of them, with full and cut tiles, with
-// less than a tile, and with nothing.
+// Of kernels that leave sizes open: all blocks at several values of them, with full and cut tiles,
+// with less than a tile, and with nothing.
 Expected<KernelCheck> check_open_kernels(const Loaded& in, const OpenProgram& open,
                                          const sched::Plan& plan, const LoweredPlan& own);
 

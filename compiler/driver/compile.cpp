@@ -216,8 +216,9 @@ int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   auto choices = choose(*loaded, search, f.choice, f.tries, in.json, status);
   if (!choices) return status;
   PassPrinter printer(f.print_after, in.json);
-  const auto code = generate(
-      *choices, *machine, {target, false, &*loaded, !f.no_check, *open ? &**open : nullptr}, printer);
+  const auto code =
+      generate(*choices, *machine,
+               {target, false, &*loaded, !f.no_check, *open ? &**open : nullptr}, printer);
   if (code) {
     const poly::Verification v = poly::verify(code->schedule);
     if (!v.ok)

@@ -1,5 +1,5 @@
-// Sizes that stay open in the kernels of `compile` and `run --on gpu` (--symbolic): one kernel serves
-// every value of them.
+// Sizes that stay open in the kernels of `compile` and `run --on gpu` (--symbolic): one kernel
+// serves every value of them.
 #pragma once
 
 #include "compiler/driver/common.h"

@@ -25,9 +25,9 @@ std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>&
     status = fail(json_out, open.error(), kBadInput);
     return std::nullopt;
   }
-  auto code = generate(
-      choices, machine,
-      {flags.target, true, &in, !flags.no_check, *open ? &**open : nullptr}, printer);
+  auto code =
+      generate(choices, machine,
+               {flags.target, true, &in, !flags.no_check, *open ? &**open : nullptr}, printer);
   if (!code) {
     status = fail(json_out, code.error(), cuda::find_compiler() ? kNo : kEnvironment);
     return std::nullopt;

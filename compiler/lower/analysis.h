@@ -30,11 +30,11 @@ struct StatementInfo {
 struct Analysis {
   const poly::Schedule* schedule = nullptr;
   const poly::Program* program = nullptr;
-  poly::Sizes sizes;                             // bound
-  std::vector<std::string> symbolic;             // sizes that stay, in order of declaration
-  isl::set facts;                                // of those that stay
-  Ranges size_ranges;                            // of those that stay
-  std::map<std::string, int64_t> multiples;      // of those that stay: powers of two above 1
+  poly::Sizes sizes;                         // bound
+  std::vector<std::string> symbolic;         // sizes that stay, in order of declaration
+  isl::set facts;                            // of those that stay
+  Ranges size_ranges;                        // of those that stay
+  std::map<std::string, int64_t> multiples;  // of those that stay: powers of two above 1
   std::map<std::string, StatementInfo> statements;
   std::map<std::string, std::vector<IndexExpr>> extents;  // by tensor, over the sizes that stay
   std::map<std::string, const poly::Statement*>

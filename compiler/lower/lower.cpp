@@ -33,9 +33,7 @@ bool has_elements(const Analysis& a, const std::string& tensor) {
 
 // 1 where the condition on sizes holds, else 0.
 IndexExpr indicator(const Cond& c) {
-  const auto holds = [](const IndexExpr& e) {
-    return IndexExpr::min(1, IndexExpr::max(0, e + 1));
-  };
+  const auto holds = [](const IndexExpr& e) { return IndexExpr::min(1, IndexExpr::max(0, e + 1)); };
   IndexExpr any(0);
   for (const Cond::Conj& conj : c.any) {
     IndexExpr all(1);

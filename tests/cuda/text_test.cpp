@@ -125,15 +125,15 @@ TEST(CudaText, FactsProveBounds) {
   EXPECT_TRUE(f.always({IndexExpr(63) - IndexExpr::mod(i, 8) * 9, false}));
 }
 
-// Inside a branch its condition is known; and a loop's last value may be a quotient of sizes. What is
-// shown holds at every size.
+// Inside a branch its condition is known; and a loop's last value may be a quotient of sizes. What
+// is shown holds at every size.
 TEST(CudaText, FactsProveWhatBranchesSay) {
   const auto v = [](const char* name) { return IndexExpr::var(name); };
   const IndexExpr blocks = IndexExpr::floordiv(v("N") + 63, 64),
                   tiles = v("i") * 2 + IndexExpr::floordiv(v("M") - v("N") + 1, 32);
   Facts f;
-  f.ranges = {{"N", {0, {}}}, {"M", {0, {}}}, {"i", {0, {}}}, {"j", {0, {}}},
-              {"r", {0, 63}}, {"c", {0, 31}}};
+  f.ranges = {{"N", {0, {}}}, {"M", {0, {}}}, {"i", {0, {}}},
+              {"j", {0, {}}}, {"r", {0, 63}}, {"c", {0, 31}}};
   f.bounds = {{"i", 0, blocks - 1}, {"j", 0, tiles - 1}};
   const IndexExpr rows = v("N") - v("i") * 64 - v("r") - 1,
                   columns = v("M") - v("j") * 32 - v("c") - 1;

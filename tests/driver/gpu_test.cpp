@@ -216,16 +216,18 @@ TEST(Gpu, ChecksOfLargeKernelsAreMadeAtSmallSizes) {
 // Sizes left open: arguments of the kernels, which are checked at several values.
 TEST(Gpu, OpenSizes) {
   const std::string out = folder("open");
-  const Ran r = nautilusc({"compile", "attention_causal", "--size", "B=1", "H=2", "N=256", "M=256",
-                           "D=32", "--symbolic", "B", "H", "N", "M", "--max-plans", "60",
-                           "--seconds", "60", "-o", out, "--json"});
+  const Ran r =
+      nautilusc({"compile", "attention_causal", "--size", "B=1", "H=2", "N=256", "M=256",
+                 "D=32",    "--symbolic",       "B",      "H",   "N",   "M",     "--max-plans",
+                 "60",      "--seconds",        "60",     "-o",  out,   "--json"});
   ASSERT_EQ(r.status, kGood) << r.err << r.out;
   const json j = r.json();
   EXPECT_EQ(j["symbolic"], json({"B", "H", "N", "M"})) << j;
   EXPECT_EQ(j["checked"]["done"], true) << j["checked"];
   EXPECT_EQ(j["checked"]["values"], true) << j["checked"];
   EXPECT_FALSE(j["checked"]["other_sizes"].empty()) << j["checked"];
-  const std::string source = slurp(out + "/kernel.cu"), wrapper = slurp(out + "/attention_causal.py");
+  const std::string source = slurp(out + "/kernel.cu"),
+                    wrapper = slurp(out + "/attention_causal.py");
   EXPECT_NE(source.find("int64_t N_size"), std::string::npos);
   EXPECT_NE(wrapper.find("_SIZES = [\"B\", \"H\", \"N\", \"M\"]"), std::string::npos) << wrapper;
   EXPECT_NE(slurp(out + "/attention_causal.h").find("int64_t N"), std::string::npos);

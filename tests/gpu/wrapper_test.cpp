@@ -154,8 +154,8 @@ TEST(Wrapper, FactsOfOpenSizes) {
   ASSERT_TRUE(facts) << facts.error().text();
   ASSERT_EQ(facts->size(), 1u);
   EXPECT_EQ(facts->at(0).python.find("\"M\""), std::string::npos) << facts->at(0).python;
-  const auto stated = torch::facts_of(
-      Cond{{{Cond::Atom{IndexExpr::mod(N, 8), true}, Cond::Atom{N - M, false}}}});
+  const auto stated =
+      torch::facts_of(Cond{{{Cond::Atom{IndexExpr::mod(N, 8), true}, Cond::Atom{N - M, false}}}});
   ASSERT_EQ(stated.size(), 1u);
   EXPECT_NE(stated[0].python.find("(s[\"N\"] % 8) == 0 and "), std::string::npos)
       << stated[0].python;

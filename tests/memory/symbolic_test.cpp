@@ -1,5 +1,5 @@
-// Plans that the search finds at some sizes, with sizes left open: one memory program, right at every
-// value of them.
+// Plans that the search finds at some sizes, with sizes left open: one memory program, right at
+// every value of them.
 #include "autosched/open_sizes.h"
 #include "tests/memory/lower_helpers.h"
 
@@ -26,7 +26,7 @@ poly::Buffers inputs_at(const poly::Program& p, const poly::Sizes& sizes) {
     int64_t n = 1;
     for (const isl::pw_aff& e : t.extents)
       n *= poly::to_int(poly::substitute_params(e, sizes).max_val());
-    for (auto& b = in[t.name]; n > 0; --n)
+    for (auto& b = in [t.name]; n > 0; --n)
       b.push_back(is_float(t.type) ? round_to_type(normal(rng), t.type) : double(rng() % 4));
   }
   return in;
@@ -87,42 +87,43 @@ TEST_P(SymbolicCorpus, OneProgramIsRightAtEverySize) {
   EXPECT_GT(lowered, 0) << refused;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Products, SymbolicCorpus,
-    testing::Values(OpenCase{"matmul",
-                         {{"N", 256}, {"M", 256}, {"K", 256}},
-                         {"N", "M", "K"},
-                         {{1, 1, 1}, {7, 5, 3}, {15, 16, 17}, {64, 64, 64}, {65, 33, 40},
-                          {0, 4, 4}, {4, 0, 4}, {17, 19, 0}}},
-                    OpenCase{"matmul_bias_gelu",
-                         {{"N", 40}, {"M", 24}, {"K", 48}},
-                         {"N"},
-                         {{0}, {1}, {7}, {15}, {16}, {17}, {41}}}));
+INSTANTIATE_TEST_SUITE_P(Products, SymbolicCorpus,
+                         testing::Values(OpenCase{"matmul",
+                                                  {{"N", 256}, {"M", 256}, {"K", 256}},
+                                                  {"N", "M", "K"},
+                                                  {{1, 1, 1},
+                                                   {7, 5, 3},
+                                                   {15, 16, 17},
+                                                   {64, 64, 64},
+                                                   {65, 33, 40},
+                                                   {0, 4, 4},
+                                                   {4, 0, 4},
+                                                   {17, 19, 0}}},
+                                         OpenCase{"matmul_bias_gelu",
+                                                  {{"N", 40}, {"M", 24}, {"K", 48}},
+                                                  {"N"},
+                                                  {{0}, {1}, {7}, {15}, {16}, {17}, {41}}}));
 
-const std::vector<std::vector<int64_t>> kLengths{
-    {1, 1, 1, 1}, {1, 2, 7, 7}, {1, 1, 15, 33}, {2, 1, 16, 16}, {1, 1, 17, 13},
-    {1, 2, 40, 41}, {1, 1, 0, 5}, {1, 1, 5, 0}, {0, 1, 3, 3}};
+const std::vector<std::vector<int64_t>> kLengths{{1, 1, 1, 1},   {1, 2, 7, 7},   {1, 1, 15, 33},
+                                                 {2, 1, 16, 16}, {1, 1, 17, 13}, {1, 2, 40, 41},
+                                                 {1, 1, 0, 5},   {1, 1, 5, 0},   {0, 1, 3, 3}};
 
 INSTANTIATE_TEST_SUITE_P(
     Attention, SymbolicCorpus,
     testing::Values(OpenCase{"attention_causal",
-                         {{"B", 1}, {"H", 2}, {"N", 256}, {"M", 256}, {"D", 32}},
-                         {"B", "H", "N", "M"},
-                         kLengths},
+                             {{"B", 1}, {"H", 2}, {"N", 256}, {"M", 256}, {"D", 32}},
+                             {"B", "H", "N", "M"},
+                             kLengths},
                     OpenCase{"attention_global",
-                         {{"B", 1}, {"H", 2}, {"N", 256}, {"M", 256}, {"D", 32}},
-                         {"B", "H", "N", "M"},
-                         kLengths}));
+                             {{"B", 1}, {"H", 2}, {"N", 256}, {"M", 256}, {"D", 32}},
+                             {"B", "H", "N", "M"},
+                             kLengths}));
 
-INSTANTIATE_TEST_SUITE_P(Rows, SymbolicCorpus,
-                         testing::Values(OpenCase{"softmax",
-                                              {{"N", 64}, {"M", 96}},
-                                              {"N"},
-                                              {{0}, {1}, {7}, {31}, {64}, {65}}},
-                                         OpenCase{"rmsnorm",
-                                              {{"N", 64}, {"D", 256}},
-                                              {"N"},
-                                              {{0}, {1}, {7}, {33}}}));
+INSTANTIATE_TEST_SUITE_P(
+    Rows, SymbolicCorpus,
+    testing::Values(
+        OpenCase{"softmax", {{"N", 64}, {"M", 96}}, {"N"}, {{0}, {1}, {7}, {31}, {64}, {65}}},
+        OpenCase{"rmsnorm", {{"N", 64}, {"D", 256}}, {"N"}, {{0}, {1}, {7}, {33}}}));
 
 }  // namespace
 }  // namespace nautilus::memory

@@ -124,7 +124,7 @@ TEST(Lower, AttentionIsQuick) {
   for (int k = 0; k < 5; ++k) ASSERT_TRUE(lower::lower(s));
   const double each = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / 5;
   RecordProperty("milliseconds", static_cast<int>(each * 1e3));
-  #if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__)
   EXPECT_LT(each, 2);
 #else
   EXPECT_LT(each, 0.2);

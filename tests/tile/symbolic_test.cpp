@@ -41,18 +41,18 @@ std::vector<Sizes> every(const std::vector<std::string>& names,
 
 Schedule tiled_matmul(const ProgramPtr& p, Mapping outer) {
   Tree t(p);
-  NodePtr tile =
-      t.band({t.member("i1", kProduct, "i", Mapping::Tile), t.member("j1", kProduct, "j", Mapping::Tile),
-              t.member("k1", kProduct, "k", Mapping::Tile)},
-             t.leaf());
-  return t.done(t.band(
-      {t.member("i0", kProduct, "floor(i/4)", outer, 4), t.member("j0", kProduct, "floor(j/4)", outer, 4),
-       t.member("k0", kProduct, "floor(k/4)", Mapping::Serial, 4)},
-      tile));
+  NodePtr tile = t.band(
+      {t.member("i1", kProduct, "i", Mapping::Tile), t.member("j1", kProduct, "j", Mapping::Tile),
+       t.member("k1", kProduct, "k", Mapping::Tile)},
+      t.leaf());
+  return t.done(t.band({t.member("i0", kProduct, "floor(i/4)", outer, 4),
+                        t.member("j0", kProduct, "floor(j/4)", outer, 4),
+                        t.member("k0", kProduct, "floor(k/4)", Mapping::Serial, 4)},
+                       tile));
 }
 
-const std::vector<std::vector<int64_t>> kAwkward{{0, 0, 0}, {1, 1, 1}, {3, 4, 5},   {4, 4, 4},
-                                                 {5, 3, 0}, {0, 5, 7}, {7, 0, 1},   {8, 5, 12},
+const std::vector<std::vector<int64_t>> kAwkward{{0, 0, 0},   {1, 1, 1},  {3, 4, 5}, {4, 4, 4},
+                                                 {5, 3, 0},   {0, 5, 7},  {7, 0, 1}, {8, 5, 12},
                                                  {7, 11, 13}, {16, 1, 9}, {2, 8, 3}};
 
 TEST(Symbolic, TiledMatmul) {
@@ -104,8 +104,9 @@ TEST(Symbolic, AnAxisInsideOneTileIsRefused) {
   ContextPtr ctx = make_context();
   Tree t(programs::matmul(ctx));
   NodePtr tile = t.band({t.member("j1", kProduct, "j", Mapping::Tile)}, t.leaf());
-  const Schedule s = t.done(t.band(
-      {t.member("i0", kProduct, "i", Mapping::Grid), t.member("k0", kProduct, "k", Mapping::Serial)}, tile));
+  const Schedule s = t.done(t.band({t.member("i0", kProduct, "i", Mapping::Grid),
+                                    t.member("k0", kProduct, "k", Mapping::Serial)},
+                                   tile));
   auto m = lower::lower(s);
   ASSERT_FALSE(m);
   const std::string text = m.error().text();

@@ -60,8 +60,8 @@ std::string condition_text(const Cond& c, const std::map<std::string, std::strin
   for (const Cond::Conj& conj : c.any) {
     std::string all;
     for (const Cond::Atom& a : conj)
-      all += (all.empty() ? "" : " && ") + size_text(a.expr, names) +
-             (a.equality ? " == 0" : " >= 0");
+      all +=
+          (all.empty() ? "" : " && ") + size_text(a.expr, names) + (a.equality ? " == 0" : " >= 0");
     any += (any.empty() ? "(" : " || (") + (all.empty() ? "true" : all) + ")";
   }
   return any.empty() ? "false" : any;

@@ -18,8 +18,8 @@ namespace nautilus::torch {
 struct Fact {
   std::string words, python;
 };
-// The facts of these sizes of a program, the others being bound. Refused: one that no arithmetic of the
-// sizes decides.
+// The facts of these sizes of a program, the others being bound. Refused: one that no arithmetic of
+// the sizes decides.
 Expected<std::vector<Fact>> facts_of(const poly::Program& p, const std::vector<std::string>& sizes);
 std::vector<Fact> facts_of(const Cond& facts);  // of a source as it stands
 
