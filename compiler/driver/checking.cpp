@@ -31,23 +31,6 @@ int64_t tile_of(const sched::Knobs& knobs, const std::string& axis) {
   return t;
 }
 
-// Axes whose length a size decides.
-std::set<std::string> axes_of(const poly::Program& p, const poly::Sizes& sizes,
-                              const std::string& size) {
-  poly::Sizes longer = sizes;
-  ++longer[size];
-  std::set<std::string> out;
-  for (const poly::Statement& s : p.statements) {
-    const isl::set now = poly::substitute_params(s.domain, sizes),
-                   then = poly::substitute_params(s.domain, longer);
-    if (now.is_empty()) continue;
-    const auto names = poly::dim_names(s.domain);
-    for (unsigned d = 0; d < names.size(); ++d)
-      if (poly::dim_max(now, d) != poly::dim_max(then, d)) out.insert(names[d]);
-  }
-  return out;
-}
-
 int64_t elements_of(const memory::Module& m, const poly::Sizes& sizes = {}) {
   int64_t total = 0;
   for (const memory::TensorDecl& t : m.tensors) {
@@ -182,7 +165,7 @@ Expected<LoweredPlan> lower_plan(const poly::Schedule& s, const PlanLowering& ho
 }
 
 poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory::Module& kernels,
-                        int64_t times) {
+                        int64_t times, bool together) {
   std::set<std::string> counted;  // axes that are dims of every grid
   for (size_t k = 0; k < kernels.kernels.size(); ++k) {
     std::set<std::string> own;
@@ -192,15 +175,17 @@ poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory:
   }
   auto stages = plan.knobs.find("stages");
   const int64_t tiles = stages == plan.knobs.end() ? 2 : std::clamp<int64_t>(stages->second, 1, 4);
-  // Sizes of one value go together: masks compare their axes.
   struct Group {
     int64_t step = 1, least = 1;
     bool keep = false;
   };
-  std::map<int64_t, Group> groups;
+  const auto key = [&](const std::string& name, int64_t value) {
+    return std::pair(value, together ? std::string() : name);
+  };
+  std::map<std::pair<int64_t, std::string>, Group> groups;
   for (const auto& [name, value] : in.sizes) {
-    Group& g = groups[value];
-    const std::set<std::string> axes = axes_of(in.general, in.sizes, name);
+    Group& g = groups[key(name, value)];
+    const std::set<std::string> axes = dims_of(in.general, in.sizes, name);
     for (const std::string& a : axes) {
       const int64_t t = tile_of(plan.knobs, a);
       if (t) {
@@ -216,7 +201,7 @@ poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory:
   }
   poly::Sizes out = in.sizes;
   for (auto& [name, value] : out)
-    if (const Group& g = groups.at(value); !g.keep)
+    if (const Group& g = groups.at(key(name, value)); !g.keep)
       value = std::min(value, value % g.step + g.least * g.step);
   return out;
 }
@@ -249,24 +234,33 @@ class Checking {
     c_.left_out += (c_.left_out.empty() ? "" : "; ") + what;
   }
 
-  std::optional<Refusal> all() {
-    c_.sizes = in_.sizes;
-    std::optional<Sibling> small;
-    bool same = false;
+  // The plan at the smallest sizes at which it gives the same kernel (true), else at the largest of
+  // those tried; `small` and c_.sizes stay as they are if there are none.
+  bool find_small(bool together, std::optional<Sibling>& small) {
     const std::string text = outline(own_.memory);
-    for (int64_t times = 1; times <= 4 && !same; times *= 2) {
-      auto sizes = poly::with_quota(in_.general.context->get(), poly::kDefaultQuota,
-                                    [&] { return small_sizes(in_, plan_, own_.memory, times); });
-      if (!sizes || *sizes == in_.sizes) break;
+    for (int64_t times = 1; times <= 4; times *= 2) {
+      auto sizes = poly::with_quota(in_.general.context->get(), poly::kDefaultQuota, [&] {
+        return small_sizes(in_, plan_, own_.memory, times, together);
+      });
+      if (!sizes || *sizes == in_.sizes) return false;
       auto s = sibling(in_, plan_, how_, *sizes);
       if (!s) {
         if (!small) leave_out("smaller sizes: " + s.error().why);
-        break;
+        return false;
       }
       small = *std::move(s);
       c_.sizes = *sizes;
-      same = outline(small->lowered.memory) == text;
+      if (outline(small->lowered.memory) == text) return true;
     }
+    return false;
+  }
+
+  std::optional<Refusal> all() {
+    c_.sizes = in_.sizes;
+    std::optional<Sibling> small;
+    bool same = find_small(true, small);
+    if (!small || (!same && elements_of(small->lowered.memory) > kElements))
+      same = find_small(false, small);
     if (!small)
       return blocks({std::make_shared<const poly::Program>(in_.program), own_}, in_.sizes, true);
     c_.reduced = true;
@@ -352,7 +346,7 @@ namespace {
 std::vector<int64_t> values_of(const Loaded& in, const sched::Plan& plan, const memory::Module& m,
                                const poly::Sizes& small, const std::string& size) {
   int64_t tile = 0;
-  for (const std::string& a : axes_of(in.general, in.sizes, size))
+  for (const std::string& a : dims_of(in.general, in.sizes, size))
     if (const int64_t t = tile_of(plan.knobs, a)) tile = tile ? std::lcm(tile, t) : t;
   std::vector<int64_t> out;
   if (tile > 1)
@@ -363,6 +357,20 @@ std::vector<int64_t> values_of(const Loaded& in, const sched::Plan& plan, const 
   if (multiple != m.multiples.end())
     for (int64_t& v : out) v = (v + multiple->second - 1) / multiple->second * multiple->second;
   return out;
+}
+
+// Whether an index tensor would have to name an element of nothing.
+bool gathers_from_nothing(const poly::Program& p, const memory::Module& m,
+                          const poly::Sizes& sizes) {
+  const auto empty = [&](const poly::Access& a) {
+    for (const memory::TensorDecl& t : m.tensors)
+      for (const poly::Access::Gather& g : a.gathers)
+        if (t.name == a.tensor && t.extents[g.dim].evaluate(sizes) == 0) return true;
+    return false;
+  };
+  for (const poly::Statement& s : p.statements)
+    if (empty(s.write) || std::any_of(s.reads.begin(), s.reads.end(), empty)) return true;
+  return false;
 }
 
 // Together from row to row, then each a row further than the one before: sizes that are equal and
@@ -378,9 +386,19 @@ std::vector<poly::Sizes> rows_of(const Loaded& in, const OpenProgram& open, cons
       poly::Sizes sizes = in.sizes;
       for (size_t k = 0; k < values.size(); ++k)
         sizes[open.sizes[k]] = values[k][(row + step * k) % values[k].size()];
-      if (open.facts.evaluate(sizes) && std::find(out.begin(), out.end(), sizes) == out.end())
+      if (open.facts.evaluate(sizes) && !gathers_from_nothing(*open.program, m, sizes) &&
+          std::find(out.begin(), out.end(), sizes) == out.end())
         out.push_back(std::move(sizes));
     }
+  // Large ones may take all the time there is.
+  const auto work = [](const poly::Sizes& sizes) {
+    double product = 1;
+    for (const auto& [name, value] : sizes) product *= double(value);
+    return product;
+  };
+  std::stable_sort(out.begin(), out.end(), [&](const poly::Sizes& a, const poly::Sizes& b) {
+    return work(a) < work(b);
+  });
   return out;
 }
 

@@ -40,9 +40,9 @@ struct KernelCheck {
 };
 // Sizes for the check of a plan, none larger than asked for: an axis with tiles keeps what is left
 // over beside a few full tiles (`times` as many), an axis that only counts blocks is cut short,
-// every other stays; sizes that are equal stay equal.
+// every other stays. Sizes that are equal stay equal if `together`: masks compare their axes.
 poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory::Module& kernels,
-                        int64_t times = 1);
+                        int64_t times = 1, bool together = true);
 // Refused: a fault. Not possible or not in time is no refusal but said in `left_out`.
 Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
                                     const PlanLowering& how, const LoweredPlan& own);

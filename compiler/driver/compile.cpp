@@ -18,7 +18,7 @@ struct CompileFlags {
   std::string target, output, print_after;
   ChoiceFlags choice;
   std::vector<std::string> symbolic;
-  size_t tries = 5;
+  size_t tries = 0;  // 0: see most_choices
   bool no_check = false;
 };
 
@@ -213,7 +213,9 @@ int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   if (!loaded) return status;
   const auto open = open_program(*loaded, f.symbolic);
   if (!open) return fail(in.json, open.error(), kBadInput);
-  auto choices = choose(*loaded, search, f.choice, f.tries, in.json, status);
+  if (*open) search.open_dims = (*open)->dims;
+  auto choices = choose(*loaded, search, f.choice, most_choices(f.tries, !f.symbolic.empty()),
+                        in.json, status);
   if (!choices) return status;
   PassPrinter printer(f.print_after, in.json);
   const auto code =
@@ -253,9 +255,9 @@ void add_compile(CLI::App& app, int& status) {
       "sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_120 (default: the "
       "machine's)");
   verb->add_option("-o,--output", f->output, "directory to write to")->required();
-  verb->add_option("--tries", f->tries, "plans that may be passed over if they cannot be lowered")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_option("--tries", f->tries,
+                   "plans that are tried until one can be lowered (default 5, with --symbolic 40)")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--no-check", f->no_check,
                  "hand kernels out without running them in the memory interpreter first");
   verb->add_option("--print-after", f->print_after,

@@ -6,6 +6,22 @@
 
 namespace nautilus::driver {
 
+std::set<std::string> dims_of(const poly::Program& p, const poly::Sizes& sizes,
+                              const std::string& size) {
+  poly::Sizes longer = sizes;
+  ++longer[size];
+  std::set<std::string> out;
+  for (const poly::Statement& s : p.statements) {
+    const isl::set now = poly::substitute_params(s.domain, sizes),
+                   then = poly::substitute_params(s.domain, longer);
+    if (now.is_empty() && then.is_empty()) continue;
+    const auto names = poly::dim_names(s.domain);
+    for (unsigned d = 0; d < names.size(); ++d)
+      if (now.is_empty() || poly::dim_max(now, d) != poly::dim_max(then, d)) out.insert(names[d]);
+  }
+  return out;
+}
+
 Expected<std::optional<OpenProgram>> open_program(const Loaded& in,
                                                   const std::vector<std::string>& names) {
   if (names.empty()) return std::optional<OpenProgram>();
@@ -32,6 +48,7 @@ Expected<std::optional<OpenProgram>> open_program(const Loaded& in,
       sizes += (sizes.empty() ? "" : ", ") + n;
       signs += (signs.empty() ? "" : " and ") + n + " >= 0";
     }
+    for (const std::string& n : out.sizes) out.dims.merge(dims_of(in.general, in.sizes, n));
     const isl::set facts = poly::substitute_params(out.program->param_context, rest);
     return poly::to_cond(
         facts.gist(isl::set(facts.ctx(), "[" + sizes + "] -> { : " + signs + " }")), {});

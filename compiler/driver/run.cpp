@@ -175,10 +175,10 @@ void add_run(CLI::App& app, int& status) {
       ->check(CLI::PositiveNumber);
   add_open_flag(*verb, flags->symbolic);
   verb->add_option("--target", flags->target, "GPU: compile for this (default: the device's)");
-  verb->add_option("--tries", flags->tries,
-                   "GPU: plans that may be passed over if they cannot be lowered")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_option(
+          "--tries", flags->tries,
+          "GPU: plans that are tried until one can be lowered (default 5, with --symbolic 40)")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--in-process", flags->gpu.in_process,
                  "GPU: run once, without a child process, timing or guard bands (for "
                  "compute-sanitizer)");
