@@ -387,7 +387,8 @@ tile::ValueId KernelLowering::read(At& at, int k) {
   return load(at, t, index, &access, at.mask);
 }
 
-// Lanes inside are in bounds; elsewhere only addresses outside the tensor must not be touched.
+// Lanes inside are in bounds; elsewhere only addresses outside the tensor must not be touched, and
+// of a temporary what nothing has written: it may hold anything.
 Cond KernelLowering::in_bounds(const std::string& tensor, const std::vector<IndexExpr>& index,
                                const std::map<std::string, int64_t>& axes) const {
   const auto& extents = a_.extents.at(tensor);
@@ -431,6 +432,12 @@ tile::ValueId KernelLowering::load(At& at, const std::string& tensor,
   }
   const bool whole = access && mask.is_always();
   if (!whole) i.cond = in_bounds(tensor, direct, axes);
+  if (!whole && a_.holes.count(tensor)) {
+    std::vector<std::string> used;
+    for (const IndexExpr& e : index) e.collect_vars(used);
+    const std::set<std::string> own(used.begin(), used.end());
+    i.cond = conjunction(i.cond, over(mask, axes, [&](const auto& x) { return subset(x, own); }));
+  }
   const Cond cond = i.cond;
   const ValueId v = builder().emit(std::move(i));
   if (!cond.is_always()) zero_filled_[v] = cond;
