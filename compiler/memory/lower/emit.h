@@ -92,6 +92,7 @@ class Emitter {
   void load(const tile::Instr& i);
   ValueId load_as(const tile::Instr& i, const Placement& p);
   void stage(const tile::Instr& i);
+  void stage_bulk(const tile::Instr& i);
   void store(const tile::Instr& i);
   std::string buffer_for(const std::string& base, Type elem, const std::vector<Axis>& axes,
                          const std::string& inner, const std::map<std::string, int64_t>& needed);
@@ -106,6 +107,7 @@ class Emitter {
   // emit_products.cpp
   void product(const tile::Instr& dot, TileId result, TileId onto);
   void matrix_product(const Product& p, const tile::Instr& dot, TileId result, TileId onto);
+  void warpgroup_product(const Product& p, TileId result, TileId onto);
   void lane_product(const tile::Instr& dot, TileId result, TileId onto);
   std::vector<ValueId> factors(ValueId v, Type narrow, bool split);
 };

@@ -3,6 +3,7 @@
 
 #include "compiler/memory/f2.h"
 #include "compiler/memory/lower/emit.h"
+#include "compiler/memory/lower/products.h"
 
 namespace nautilus::memory::lowering {
 
@@ -183,8 +184,56 @@ std::string Emitter::buffer_for(const std::string& base, Type elem, const std::v
   return name;
 }
 
+// In panels of rows of up to 128 bytes, as bulk copies and descriptors have them.
+void Emitter::stage_bulk(const tile::Instr& i) {
+  const TileId v = i.results[0];
+  const tile::TileType& t = type(v);
+  tile::Module like;
+  like.tensors = m_.tensors, like.sizes = m_.sizes, like.multiples = m_.multiples;
+  if (divergent_ || !bulk_load(i, t_, like))
+    return refuse(i, "no bulk copy can do this load", "copies of lanes");
+  const int bytes = type_bytes(t.elem);
+  const std::string inner = *inner_axis(i, t.axes);
+  SharedBuffer b;
+  b.name = fresh(i.tensor + "s");
+  b.elem = t.elem;
+  b.axes = t.axes;
+  std::vector<Split> rows, cols;
+  std::vector<Extent> row_repeats;
+  const auto needed = needed_extents(v);
+  for (size_t d = i.index.size(); d-- > 0;) {
+    const auto axis = plain_axis(i.index[d], t.axes);
+    if (!axis) continue;
+    const int64_t extent = std::find_if(t.axes.begin(), t.axes.end(), [&](const Axis& a) {
+                             return a.name == *axis;
+                           })->extent;
+    if (needed.at(*axis) > extent)
+      return refuse(i, "a product pads this tile along " + *axis, "copies of lanes");
+    const int64_t most = *axis == inner ? 128 / bytes : 256;
+    const int64_t block = std::min(extent & -extent, most);
+    (*axis == inner ? cols : rows).push_back({*axis, block});
+    if (extent > block)
+      (*axis == inner ? b.place.repeats : row_repeats).push_back({*axis, extent / block});
+  }
+  b.place.repeats.insert(b.place.repeats.end(), row_repeats.begin(), row_repeats.end());
+  const int64_t row = cols[0].extent * bytes;
+  const int mode = row >= 128 ? 3 : row >= 64 ? 2 : row >= 32 ? 1 : 0;
+  if (row < 16) return refuse(i, "rows of less than 16 bytes", "copies of lanes");
+  b.place.map = swizzled(rows, cols, bytes, mode);
+  b.align = int64_t(128) << mode;
+  Instr o;
+  o.code = Code::CopyBulk;
+  o.buffer = b.name;
+  o.tensor = i.tensor;
+  o.index = i.index;
+  k_.buffers.push_back(std::move(b));
+  b_->emit(std::move(o));
+  defined_in_shared(v, k_.buffers.back().name);
+}
+
 // A load that products take: a copy to a buffer of its own.
 void Emitter::stage(const tile::Instr& i) {
+  if (l_.bulk) return stage_bulk(i);
   const TileId v = i.results[0];
   const tile::TileType& t = type(v);
   auto inner = inner_axis(i, t.axes);

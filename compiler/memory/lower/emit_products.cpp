@@ -12,7 +12,8 @@ constexpr int64_t kKept = 64;  // registers a thread of a factor kept over a loo
 
 void Emitter::product(const tile::Instr& dot, TileId result, TileId onto) {
   if (auto p = l_.products.find(dot.results[0]); p != l_.products.end())
-    return matrix_product(p->second, dot, result, onto);
+    return p->second.warpgroup() ? warpgroup_product(p->second, result, onto)
+                                 : matrix_product(p->second, dot, result, onto);
   lane_product(dot, result, onto);
 }
 
@@ -153,6 +154,25 @@ void Emitter::matrix_product(const Product& p, const tile::Instr& dot, TileId re
   sum = nest(1, sum);
   (void)dot;
   define(result, sum);
+}
+
+// The second factor in shared memory, the first there too if it is loaded, else in registers.
+void Emitter::warpgroup_product(const Product& p, TileId result, TileId onto) {
+  const FragmentType c{Type::F32, type(result).axes, p.c};
+  ValueId sum = onto >= 0 ? get_as(onto, c) : b_->constant(0, c);
+  auto shared = [&](TileId v) {
+    Builder::SharedTile t{in_shared(v), 0, {}};
+    for (const Axis& a : type(v).axes) t.index.push_back(IndexExpr::var(a.name));
+    return t;
+  };
+  std::vector<ValueId> first;
+  if (!staged_.count(p.first)) first = factors(get(p.first, p.a), p.narrow, p.split_first);
+  if (error_) return;
+  b_->plain(Code::MmaFence);
+  if (first.empty()) sum = b_->wgmma(p.shape, sum, shared(p.first), shared(p.second), p.axes.k);
+  for (ValueId v : first) sum = b_->wgmma(p.shape, sum, v, shared(p.second), p.axes.k);
+  b_->plain(Code::MmaCommit);
+  define(result, b_->mma_wait(0, {sum})[0]);
 }
 
 // Both factors in shared memory; a loop over the contracted axes takes a row and a column at a

@@ -77,12 +77,12 @@ std::set<TileId> loaded_values(const tile::Kernel& k) {
 
 // The matrix products of a kernel, turned so that rows are not reduced if that can be, and that
 // what is computed rather than loaded comes first.
-std::map<TileId, Product> find_products(const tile::Kernel& k, bool tf32,
+std::map<TileId, Product> find_products(const tile::Kernel& k, const Units& units,
                                         const std::set<std::string>& reduced) {
   std::map<TileId, Product> out;
   const std::set<TileId> loaded = loaded_values(k);
   each(k.body, [&](const tile::Instr& i) {
-    const auto shape = i.code == TileCode::Dot ? matrix_shape(k, i, tf32) : std::nullopt;
+    const auto shape = i.code == TileCode::Dot ? matrix_shape(k, i, units.tf32) : std::nullopt;
     if (!shape) return;
     Product p;
     p.shape = *shape;
@@ -109,6 +109,7 @@ std::map<TileId, Product> find_products(const tile::Kernel& k, bool tf32,
       p.split_second = b == Type::F32;
       p.narrow = p.split_first ? b : a;
     }
+    if (takes_warpgroup(k, p, units)) p.shape = Shape::M64NxK16;
     out.emplace(i.results[0], std::move(p));
   });
   return out;
@@ -128,11 +129,14 @@ int lane_warps(int64_t lanes, int64_t each_warp) {
 // Spread of placements.
 class Inference {
  public:
-  Inference(const tile::Kernel& k, int warps, bool tf32, const std::set<std::string>& spread)
+  Inference(const tile::Kernel& k, int warps, const Units& units,
+            const std::set<std::string>& spread)
       : k_(k) {
     out_.warps = warps;
     out_.reduced = reduced_axes(k, spread);
-    out_.products = find_products(k, tf32, out_.reduced);
+    out_.products = find_products(k, units, out_.reduced);
+    out_.bulk = std::any_of(out_.products.begin(), out_.products.end(),
+                            [](const auto& p) { return p.second.warpgroup(); });
     each(k.body, [&](const tile::Instr& i) { all_.push_back(&i); });
   }
   Layouts run() {
@@ -232,7 +236,7 @@ class Inference {
     for (auto& [v, p] : out_.products) {
       const int64_t columns = free_columns(p.axes.n, out_.reduced);
       grid_of_warps(p, out_.warps, columns);
-      if (columns && p.row_warps > 1) row_wise.insert(names_of(p.axes.m));
+      if (columns && p.row_warps > (p.warpgroup() ? 4 : 1)) row_wise.insert(names_of(p.axes.m));
     }
     for (auto& [v, p] : out_.products) {
       if (row_wise.count(names_of(p.axes.m))) grid_of_warps(p, out_.warps, 1);
@@ -369,23 +373,22 @@ Placement block_placement(const std::vector<Axis>& axes, const Blocking& how,
   return p;
 }
 
-int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& spread) {
+int choose_warps(const tile::Kernel& k, const Units& units, const std::set<std::string>& spread) {
   const std::set<std::string> reduced = reduced_axes(k, spread);
-  const auto products = find_products(k, tf32, reduced);
-  int rows = 0;
+  const auto products = find_products(k, units, reduced);
+  int rows = 0, groups = 0;  // warpgroups: two of 64 rows each where there are so many
   int64_t accumulators = 0, most = 1;
   for (const auto& [v, p] : products) {
-    const int64_t m = padded_rows(p.axes.m, shape_size(p.shape).m),
-                  n = padded_rows(p.axes.n, shape_size(p.shape).n);
+    const int64_t m = padded_rows(p.axes.m, 16), n = padded_rows(p.axes.n, 8);
+    if (p.warpgroup()) groups = std::max(groups, m >= 128 ? 2 : 1);
     if (any_in(p.axes.n, reduced))
-      rows =
-          std::max(rows, power_floor(m / shape_size(p.shape).m * free_columns(p.axes.n, reduced)));
+      rows = std::max(rows, power_floor(m / 16 * free_columns(p.axes.n, reduced)));
     accumulators += m * n / 32;
-    most = std::max(most, m / shape_size(p.shape).m * (n / (2 * shape_size(p.shape).n)));
+    most = std::max(most, m / 16 * (n / 16));
   }
-  if (rows) return std::min(rows, 8);
+  if (rows) return std::clamp(rows, 4 * groups > 0 ? 4 : 1, 8);
   if (!products.empty()) {
-    int w = 4;
+    int w = std::max(4, 4 * groups);
     while (w < 16 && accumulators / w > 128) w *= 2;
     return int(std::min<int64_t>(w, power_floor(std::max<int64_t>(1, most))));
   }
@@ -402,17 +405,17 @@ int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& 
   return std::min(lane_warps(lanes, 256), power_floor(std::max<int64_t>(1, apart)));
 }
 
-Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32,
+Layouts infer_layouts(const tile::Kernel& k, int warps, const Units& units,
                       const std::set<std::string>& spread) {
-  return Inference(k, warps, tf32, spread).run();
+  return Inference(k, warps, units, spread).run();
 }
 
 // Accumulators whose rows are reduced and too few for several warps; else the largest tile of
 // lanes.
-std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32,
+std::optional<Split> spread_axis(const tile::Kernel& k, const Units& units,
                                  const std::set<std::string>& spread) {
   const std::set<std::string> reduced = reduced_axes(k, spread);
-  const auto products = find_products(k, tf32, reduced);
+  const auto products = find_products(k, units, reduced);
   for (const auto& [v, p] : products)
     if (any_in(p.axes.n, reduced) && padded_rows(p.axes.m, 16) > 16) return std::nullopt;
   for (const auto& [v, p] : products) {

@@ -6,6 +6,13 @@
 
 namespace nautilus::memory::lowering {
 
+// What a target's matrix units take.
+struct Units {
+  bool tf32 = false;
+  bool warpgroups = false;               // wgmma, with shared operands by bulk tensor copies
+  const tile::Module* module = nullptr;  // whose tensors are copied
+};
+
 // One matrix product, from the point of view of the instruction: its first operand has the rows.
 struct Product {
   Shape shape = Shape::M16N8K16;
@@ -20,6 +27,7 @@ struct Product {
   // others.
   Placement a_part, b_part;
   int64_t depth = 16;
+  bool warpgroup() const { return shape_size(shape).warpgroup; }
 };
 
 struct Layouts {
@@ -28,16 +36,17 @@ struct Layouts {
   std::map<TileId, Product> products;  // by result
   std::set<TileId> lane_products;      // Dots by multiply-adds of the lanes, by result
   std::set<std::string> reduced;       // axes that reductions take away
+  bool bulk = false;                   // products take their tiles from bulk copies
 };
 
 // Warps that a kernel is worth: rows of reduced accumulators stay inside a warp; accumulators take
 // up to half of the registers.
 // `spread`: axes that are there to lie over warps, though reductions take them away in the end.
-int choose_warps(const tile::Kernel& k, bool tf32, const std::set<std::string>& spread);
-Layouts infer_layouts(const tile::Kernel& k, int warps, bool tf32,
+int choose_warps(const tile::Kernel& k, const Units& units, const std::set<std::string>& spread);
+Layouts infer_layouts(const tile::Kernel& k, int warps, const Units& units,
                       const std::set<std::string>& spread);
 // A reduced axis that warps should share because nothing else gives them work, and over how many.
-std::optional<Split> spread_axis(const tile::Kernel& k, bool tf32,
+std::optional<Split> spread_axis(const tile::Kernel& k, const Units& units,
                                  const std::set<std::string>& spread);
 
 // `vector` elements along `inner`, lanes along it and then along the others, warps along axes that

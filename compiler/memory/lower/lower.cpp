@@ -14,6 +14,7 @@ using namespace lowering;
 // Registers a thread that tiles may take: of 255, what addresses and temporaries leave.
 constexpr int64_t kRegisters = 200;
 constexpr int kMostWarps = 16;
+constexpr int kMostStages = 6;  // of a producer's rings
 
 int64_t knob(const LowerOptions& o, const std::string& name, int64_t otherwise) {
   auto it = o.knobs.find(name);
@@ -73,11 +74,21 @@ class Lowering {
     rules.staged_bytes = std::min<int64_t>(rules.staged_bytes, target_.shared_bytes / 4);
     std::set<std::string> shared_out;
     const tile::Kernel k = prepared(original, rules, shared_out);
+    const Units lanes{options_.tf32};
+    if (target_.capability == 90 && target_.exact) {
+      Units units = lanes;
+      units.warpgroups = true;
+      units.module = &tile_;
+      const Layouts layouts =
+          infer_layouts(k, choose_warps(k, units, shared_out), units, shared_out);
+      if (layouts.bulk)
+        if (auto made = with_roles(k, layouts)) return made;
+    }
     const int64_t asked = knob(options_, "warps", 0);
     std::optional<Kernel> best;
     int64_t least = 0;
-    for (int warps = asked ? int(asked) : choose_warps(k, options_.tf32, shared_out);
-         warps <= kMostWarps; warps *= 2) {
+    for (int warps = asked ? int(asked) : choose_warps(k, lanes, shared_out); warps <= kMostWarps;
+         warps *= 2) {
       auto made = with_warps(k, warps, shared_out);
       if (!made) {
         if (best) break;
@@ -104,10 +115,43 @@ class Lowering {
     return *std::move(best);
   }
 
+  // Warpgroup products fed by a producer warp. Rings as deep as fits: what is not needed does not
+  // cost anything but room.
+  Expected<Kernel> with_roles(const tile::Kernel& k, const Layouts& layouts) {
+    auto emitted = Emitter(out_, k, layouts).run();
+    if (!emitted) return emitted.error();
+    after("placement", *emitted);
+    const int64_t pressure = register_pressure(*emitted);
+    if (pressure > kRegisters)
+      return Refusal{"lower kernel " + k.name, "", "its tiles do not fit the registers",
+                     "smaller tiles"};
+    const int blocks = layouts.warps == 4 ? 2 : 1;
+    for (int beside = blocks; beside >= 1; --beside)
+      for (int stages = kMostStages; stages >= 2; --stages) {
+        Kernel out = *emitted;
+        if (auto bad = specialize(out, stages)) return *bad;
+        place_buffers(out);
+        if (beside * (out.shared_bytes() + 1024) > target_.shared_bytes + 1024) continue;
+        after("roles", out);
+        std::set<std::string> apart;
+        for (const MBarrier& b : out.mbarriers)
+          if (b.name.starts_with("full_")) apart.insert(b.name.substr(5));
+        synchronize(out, {}, apart);
+        name_barriers(out);
+        after("synchronization", out);
+        out.blocks_per_sm = beside;
+        share_registers(out);
+        name_layouts(out);
+        return out;
+      }
+    return Refusal{"lower kernel " + k.name, "", "its tiles do not fit the shared memory",
+                   "smaller tiles"};
+  }
+
   // Rings as deep as asked for, or as fits.
   Expected<Kernel> with_warps(const tile::Kernel& k, int warps,
                               const std::set<std::string>& spread) {
-    const Layouts layouts = infer_layouts(k, warps, options_.tf32, spread);
+    const Layouts layouts = infer_layouts(k, warps, {options_.tf32}, spread);
     auto emitted = Emitter(out_, k, layouts).run();
     if (!emitted) return emitted.error();
     after("placement", *emitted);

@@ -19,9 +19,15 @@ using Rings = std::map<std::string, Ring>;  // by buffer
 Rings pipeline(Kernel& k, int stages);
 // Bytes of every buffer; buffers that are never live together share them.
 void place_buffers(Kernel& k);
+// Bulk copies become the work of a producer warp, ahead of the others by up to `stages` tiles.
+// Refused: copies under conditions, beside those of lanes, or in inner loops of varying length.
+std::optional<Refusal> specialize(Kernel& k, int stages);
+void share_registers(Kernel& k);  // between roles; after blocks_per_sm is known
+void name_barriers(Kernel& k);    // block barriers that one of several roles comes to
 // Barriers and waits where one access of shared memory (or of a tensor that the kernel itself
 // writes) depends on another of other lanes.
-void synchronize(Kernel& k, const Rings& rings);
+// `apart`: buffers that mbarriers order.
+void synchronize(Kernel& k, const Rings& rings, const std::set<std::string>& apart = {});
 // Registers a thread that values take where most of them are live, 4 bytes each.
 int64_t register_pressure(const Kernel& k);
 

@@ -382,7 +382,7 @@ tile::Kernel prepared(const tile::Kernel& k, const TileRules& rules,
   out = small_products(out, rules);
   out = drop_unit_axes(strip_mine(out, rules));
   for (int n = 0; n < 4; ++n) {  // loops have axes of their own
-    const auto s = spread_axis(out, rules.tf32, spread);
+    const auto s = spread_axis(out, {rules.tf32}, spread);
     const auto name = s ? split_axis(out, s->axis, s->extent, rules) : std::nullopt;
     if (!name) break;
     spread.insert(*name);

@@ -9,6 +9,7 @@ namespace {
 
 void touched(const Instr& i, std::set<std::string>& out) {
   if (!i.buffer.empty()) out.insert(i.buffer);
+  if (!i.buffer_b.empty()) out.insert(i.buffer_b);
   for (const Region& r : i.regions)
     for (const Instr& inner : r.body) touched(inner, out);
 }
@@ -85,7 +86,8 @@ void place_buffers(Kernel& k) {
       touched(r.body.body[n], names);
       for (const std::string& b : names) {
         live[b].first = std::min(live[b].first, n);
-        live[b].last = n;
+        live[b].last = std::max(live[b].last, n);
+        if (&r != &k.roles[0]) live[b] = {0, SIZE_MAX};  // roles run side by side
       }
     }
   std::erase_if(k.buffers, [&](const SharedBuffer& b) { return !live.count(b.name); });

@@ -54,7 +54,8 @@ bool warps_part(const Instr& branch) {
 
 class Synchronizing {
  public:
-  Synchronizing(Kernel& k, const Rings& rings) : k_(k), rings_(rings) {}
+  Synchronizing(Kernel& k, const Rings& rings, const std::set<std::string>& apart)
+      : k_(k), rings_(rings), apart_(apart) {}
   void run() {
     for (Role& r : k_.roles) {
       std::set<std::string> read, written;
@@ -74,6 +75,7 @@ class Synchronizing {
  private:
   Kernel& k_;
   const Rings& rings_;
+  const std::set<std::string>& apart_;
   std::set<std::string> shared_tensors_;
 
   // --- places -----------------------------------------------------------------------------------
@@ -107,7 +109,8 @@ class Synchronizing {
   // What an instruction touches: place, written.
   std::vector<std::pair<Place, bool>> touches(const Instr& i) const {
     std::vector<std::pair<Place, bool>> out;
-    if (!i.buffer.empty()) out.emplace_back(place_of(i), i.code != Code::LoadShared);
+    if (!i.buffer.empty() && !apart_.count(i.buffer))
+      out.emplace_back(place_of(i), i.code != Code::LoadShared);
     if (!i.tensor.empty() && shared_tensors_.count(i.tensor))
       out.emplace_back(Place{i.tensor, {}},
                        i.code == Code::StoreGlobal || i.code == Code::AtomicAdd);
@@ -259,6 +262,8 @@ class Synchronizing {
 
 }  // namespace
 
-void synchronize(Kernel& k, const Rings& rings) { Synchronizing(k, rings).run(); }
+void synchronize(Kernel& k, const Rings& rings, const std::set<std::string>& apart) {
+  Synchronizing(k, rings, apart).run();
+}
 
 }  // namespace nautilus::memory::lowering
