@@ -1,4 +1,6 @@
 // A module to one source: helpers, then a function a kernel.
+#include <algorithm>
+
 #include "compiler/backend/cuda/emitter.h"
 
 namespace nautilus::cuda {
@@ -69,6 +71,12 @@ Expected<Source> emit(const Module& m, const EmitOptions& options) {
     s.launches.push_back(e.launch());
     for (const Role& r : k.roles) find_atomics(r.body, s.zeroed);
   }
+  // Index texts name these two without asking.
+  for (const char* division : {"floor_div", "floor_mod"})
+    if (std::any_of(lines.begin(), lines.end(), [&](const Line& l) {
+          return l.text.find(std::string(division) + "(") != std::string::npos;
+        }))
+      helpers.use(division);
   s.text = "// " + m.name + " for " + m.target + ".\n" + helpers.text();
   int number = int(std::count(s.text.begin(), s.text.end(), '\n'));
   for (const Line& l : lines) {

@@ -122,14 +122,14 @@ class Lowering {
     if (!emitted) return emitted.error();
     after("placement", *emitted);
     const int64_t pressure = register_pressure(*emitted);
-    if (pressure > kRegisters)
+    if (pressure > options_.most_registers)
       return Refusal{"lower kernel " + k.name, "", "its tiles do not fit the registers",
                      "smaller tiles"};
     const int blocks = layouts.warps == 4 ? 2 : 1;
     for (int beside = blocks; beside >= 1; --beside)
       for (int stages = kMostStages; stages >= 2; --stages) {
         Kernel out = *emitted;
-        if (auto bad = specialize(out, stages)) return *bad;
+        if (auto bad = specialize(out, stages, out_.sizes)) return *bad;
         place_buffers(out);
         if (beside * (out.shared_bytes() + 1024) > target_.shared_bytes + 1024) continue;
         after("roles", out);

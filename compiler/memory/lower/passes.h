@@ -21,7 +21,8 @@ Rings pipeline(Kernel& k, int stages);
 void place_buffers(Kernel& k);
 // Bulk copies become the work of a producer warp, ahead of the others by up to `stages` tiles.
 // Refused: copies under conditions, beside those of lanes, or in inner loops of varying length.
-std::optional<Refusal> specialize(Kernel& k, int stages);
+// `sizes`: of the module, never negative.
+std::optional<Refusal> specialize(Kernel& k, int stages, const std::vector<std::string>& sizes);
 void share_registers(Kernel& k);  // between roles; after blocks_per_sm is known
 void name_barriers(Kernel& k);    // block barriers that one of several roles comes to
 // Barriers and waits where one access of shared memory (or of a tensor that the kernel itself

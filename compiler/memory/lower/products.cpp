@@ -190,9 +190,11 @@ void grid_of_warps(Product& p, int warps, int64_t columns) {
   for (int wm = 1; each * wm <= warps; wm *= 2)
     for (int wn = 1; each * wm * wn <= warps; wn *= 2) {
       if (wm * size_m > m || wn * size_n > n || (columns && wn > columns)) continue;
-      // More warps first, then the least that all of them read; rows of a warp rather than columns.
+      // More warps first, then the least that all of them read; rows of a warp rather than columns,
+      // of a warpgroup the other way round: wide instructions read less of shared memory.
       const int64_t reads = (m / wm + n / wn) * wm * wn;
-      const int64_t cost = -int64_t(wm * wn) * (int64_t(1) << 40) + reads * 2 + (wm > wn ? 1 : 0);
+      const int64_t cost =
+          -int64_t(wm * wn) * (int64_t(1) << 40) + reads * 2 + ((wm > wn) != p.warpgroup() ? 1 : 0);
       if (best == -1 || cost < best) best = cost, p.row_warps = each * wm, p.column_warps = wn;
     }
 }

@@ -33,14 +33,40 @@ void to_ring(Region& r, const std::string& buffer, const std::string& ring, cons
   }
 }
 
-IndexExpr trips(const Instr& loop) {
+// Sizes and grid variables are never negative; loop variables are not looked at.
+bool never_negative(const IndexExpr& e, const std::set<std::string>& known) {
+  auto all = [&] {
+    return std::all_of(e.args().begin(), e.args().end(),
+                       [&](const IndexExpr& a) { return never_negative(a, known); });
+  };
+  switch (e.kind()) {
+    case IndexExpr::Kind::Const:
+      return e.constant() >= 0;
+    case IndexExpr::Kind::Var:
+      return known.count(e.name()) > 0;
+    case IndexExpr::Kind::Mod:
+      return true;
+    case IndexExpr::Kind::Mul:
+      return e.constant() >= 0 && all();
+    case IndexExpr::Kind::Max:
+      return never_negative(e.args()[0], known) || never_negative(e.args()[1], known);
+    default:
+      return all();
+  }
+}
+
+IndexExpr trips(const Instr& loop, const std::set<std::string>& known) {
   const IndexExpr n = IndexExpr::floordiv(loop.upper - loop.lower + (loop.step - 1), loop.step);
-  return n.is_const() ? IndexExpr(std::max<int64_t>(0, n.constant())) : IndexExpr::max(n, 0);
+  if (n.is_const()) return std::max<int64_t>(0, n.constant());
+  return never_negative(n, known) ? n : IndexExpr::max(n, 0);
 }
 
 class Specializing {
  public:
-  Specializing(Kernel& k, int stages) : k_(k), stages_(stages) {}
+  Specializing(Kernel& k, int stages, std::set<std::string> sizes)
+      : k_(k), stages_(stages), known_(std::move(sizes)) {
+    for (const tile::GridDim& g : k.grid) known_.insert(g.iv);
+  }
   std::optional<Refusal> run() {
     Role& all = k_.roles[0];
     for (size_t n = 0; n < all.body.body.size(); ++n) {
@@ -85,6 +111,7 @@ class Specializing {
   };
   Kernel& k_;
   const int stages_;
+  std::set<std::string> known_;
   size_t at_ = 0;
   std::vector<Copy> copies_;
   std::vector<Ring> rings_;
@@ -116,7 +143,8 @@ class Specializing {
       for (const Instr& inner : r.body)
         if (auto bad = find(inner, inside)) return bad;
     }
-    if (i.code == Code::For && loops.size() && has_copies(i.regions[0]) && !trips(i).is_const())
+    if (i.code == Code::For && loops.size() && has_copies(i.regions[0]) &&
+        !trips(i, known_).is_const())
       return refused("an inner loop with copies whose length varies");
     return std::nullopt;
   }
@@ -142,7 +170,7 @@ class Specializing {
     Ring& ring = rings_[size_t(c.ring)];
     IndexExpr own_number = 0, all = 1;
     for (const Instr* l : c.loops) {
-      const IndexExpr n = trips(*l);  // of inner loops a number
+      const IndexExpr n = trips(*l, known_);  // of inner loops a number
       const IndexExpr turn = l->lower == IndexExpr(0) && l->step == 1
                                  ? IndexExpr::var(l->iv)
                                  : IndexExpr::floordiv(IndexExpr::var(l->iv) - l->lower, l->step);
@@ -225,6 +253,7 @@ class Specializing {
       while (last + 1 < r.body.size() && r.body[last].code != Code::MmaWait &&
              wgmma_between(r, first, last))
         ++last;
+      while (first > 0 && r.body[first - 1].code == Code::MmaFence) --first;
       before[first].push_back(signal(Code::Wait, "full_", c, 0));
       if (rings_[size_t(c.ring)].refilled)
         before[last + 1].push_back(signal(Code::Arrive, "empty_", c, 1));
@@ -249,7 +278,9 @@ class Specializing {
 
 }  // namespace
 
-std::optional<Refusal> specialize(Kernel& k, int stages) { return Specializing(k, stages).run(); }
+std::optional<Refusal> specialize(Kernel& k, int stages, const std::vector<std::string>& sizes) {
+  return Specializing(k, stages, {sizes.begin(), sizes.end()}).run();
+}
 
 // Registers of the roles: the producer gives what it does not need. 40 keep its loop free of
 // spills (hopper-probe.md, 4).
