@@ -156,7 +156,8 @@ void Emitter::matrix_product(const Product& p, const tile::Instr& dot, TileId re
   define(result, sum);
 }
 
-// The second factor in shared memory, the first there too if it is loaded, else in registers.
+// The second factor in shared memory, the first there too if it is loaded, else in registers. Where
+// its result is waited for is decided later.
 void Emitter::warpgroup_product(const Product& p, TileId result, TileId onto) {
   const FragmentType c{Type::F32, type(result).axes, p.c};
   ValueId sum = onto >= 0 ? get_as(onto, c) : b_->constant(0, c);
@@ -172,7 +173,7 @@ void Emitter::warpgroup_product(const Product& p, TileId result, TileId onto) {
   if (first.empty()) sum = b_->wgmma(p.shape, sum, shared(p.first), shared(p.second), p.axes.k);
   for (ValueId v : first) sum = b_->wgmma(p.shape, sum, v, shared(p.second), p.axes.k);
   b_->plain(Code::MmaCommit);
-  define(result, b_->mma_wait(0, {sum})[0]);
+  define(result, sum);
 }
 
 // Both factors in shared memory; a loop over the contracted axes takes a row and a column at a

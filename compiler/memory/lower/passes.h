@@ -23,6 +23,11 @@ void place_buffers(Kernel& k);
 // Refused: copies under conditions, beside those of lanes, or in inner loops of varying length.
 // `sizes`: of the module, never negative.
 std::optional<Refusal> specialize(Kernel& k, int stages, const std::vector<std::string>& sizes);
+// A product whose sum only the next iteration needs runs beside that iteration's other work: it is
+// shifted by one. In the first role.
+void overlap_products(Kernel& k);
+// Waits for products where their results are used; tiles are released when their readers are done.
+void wait_for_products(Kernel& k);
 void share_registers(Kernel& k);  // between roles; after blocks_per_sm is known
 void name_barriers(Kernel& k);    // block barriers that one of several roles comes to
 // Barriers and waits where one access of shared memory (or of a tensor that the kernel itself

@@ -235,7 +235,7 @@ class Specializing {
     return out;
   }
 
-  // Waits before the first access of a tile, arrivals after the last; of a product when it is done.
+  // Waits before the first access of a tile, arrivals after the last.
   void consume(Region& r) {
     std::vector<std::string> here;
     for (const Instr& i : r.body)
@@ -250,9 +250,7 @@ class Specializing {
       for (size_t n = 0; n < r.body.size(); ++n)
         if (touches(r.body[n], b)) first = std::min(first, n), last = n;
       if (first == r.body.size()) first = last = r.body.size() ? r.body.size() - 1 : 0;
-      while (last + 1 < r.body.size() && r.body[last].code != Code::MmaWait &&
-             wgmma_between(r, first, last))
-        ++last;
+      while (last + 1 < r.body.size() && r.body[last + 1].code == Code::MmaCommit) ++last;
       while (first > 0 && r.body[first - 1].code == Code::MmaFence) --first;
       before[first].push_back(signal(Code::Wait, "full_", c, 0));
       if (rings_[size_t(c.ring)].refilled)
@@ -266,13 +264,6 @@ class Specializing {
       if (n < r.body.size()) out.push_back(std::move(r.body[n]));
     }
     r.body = std::move(out);
-  }
-  static bool wgmma_between(const Region& r, size_t first, size_t last) {
-    for (size_t n = last + 1; n-- > first;) {
-      if (r.body[n].code == Code::MmaWait) return false;
-      if (r.body[n].code == Code::Wgmma) return true;
-    }
-    return false;
   }
 };
 
