@@ -34,6 +34,10 @@ void substitute(Instr& i, const std::map<std::string, IndexExpr>& by) {
     for (Instr& inner : r.body) substitute(inner, by);
 }
 
+IndexExpr iterations(const Instr& loop) {
+  return IndexExpr::floordiv(loop.upper - loop.lower + (loop.step - 1), loop.step);
+}
+
 // Instructions with new names for what they define.
 class Cloning {
  public:
@@ -126,8 +130,7 @@ class Shifting {
 
   std::vector<Instr> shifted(Instr& loop) {
     Region& body = loop.regions[0];
-    const IndexExpr trips =
-        IndexExpr::floordiv(loop.upper - loop.lower + (loop.step - 1), loop.step);
+    const IndexExpr trips = iterations(loop);
     if (trips.is_const() && trips.constant() < 2) return {};
     const std::vector<Block> all = blocks(body);
     if (all.size() < 2) return {};
@@ -205,8 +208,7 @@ class Shifting {
     turn.results.clear();
     for (ValueId v : yields) turn.results.push_back(fresh(v));
     // The last product.
-    const IndexExpr last = trips.is_const() ? loop.lower + (trips.constant() - 1) * loop.step
-                                            : loop.lower + (trips - 1) * loop.step;
+    const IndexExpr last = loop.lower + (trips - 1) * loop.step;
     Cloning end(k_);
     end.becomes(crossing[0], turn.results[n]);
     for (size_t m = 1; m < crossing.size(); ++m)
@@ -263,7 +265,7 @@ class Shifting {
 class Waiting {
  public:
   explicit Waiting(Kernel& k) : k_(k) {}
-  void run(Region& r) { region(r, nullptr); }
+  void run(Region& r) { region(r); }
 
  private:
   struct Batch {
@@ -315,13 +317,17 @@ class Waiting {
     });
   }
 
-  // `loop`: whose body this is. Answers nothing under way at the end.
-  void region(Region& r, const Instr* loop) {
-    (void)loop;
+  // Nothing is under way at its end; or, of a loop that is to go on, the sums of its last batch:
+  // then `after` follows the loop.
+  void region(Region& r, const Instr* loop = nullptr, std::vector<Instr>* after = nullptr) {
     State s;
     std::vector<Instr> out;
+    const bool on = loop && goes_on(r);
     for (Instr& i : r.body) instr(i, s, out);
-    if (!s.batches.empty()) wait(s, s.batches.size() - 1, out);
+    if (on)
+      go_on(*loop, s, out, *after);
+    else if (!s.batches.empty())
+      wait(s, s.batches.size() - 1, out);
     for (Instr& a : s.arrivals) out.push_back(std::move(a));
     for (ValueId& v : r.yields)
       if (auto it = s.now.find(v); it != s.now.end()) v = it->second;
@@ -349,9 +355,73 @@ class Waiting {
       rename(i, s);
       if (!i.regions.empty() && !s.batches.empty())
         wait(s, s.batches.size() - 1, out), rename(i, s);
-      for (Region& inner : i.regions) region(inner, &i);
+      std::vector<Instr> after;
+      for (Region& inner : i.regions) region(inner, i.code == Code::For ? &i : nullptr, &after);
+      out.push_back(std::move(i));
+      if (after.empty()) return;
+      for (size_t n = 0; n < after[0].operands.size(); ++n)
+        s.now[after[0].operands[n]] = after[0].results[n];
+      for (Instr& a : after) out.push_back(std::move(a));
+      return;
     }
     out.push_back(std::move(i));
+  }
+  // One batch an iteration, whose sums the next iteration adds to and nothing else reads.
+  static bool goes_on(const Region& r) {
+    std::vector<const Instr*> products;
+    int batches = 0;
+    for (const Instr& i : r.body) {
+      batches += i.code == Code::MmaCommit;
+      if (i.code == Code::Wgmma) products.push_back(&i);
+      if (!i.regions.empty()) return false;
+    }
+    if (batches != 1 || products.empty()) return false;
+    std::map<ValueId, int> uses;
+    for (const Instr& i : r.body)
+      for (ValueId v : used_by(i)) ++uses[v];
+    return std::all_of(products.begin(), products.end(), [&](const Instr* p) {
+      const ValueId from = p->operands[0], to = p->results[0];
+      const auto at = std::find(r.yields.begin(), r.yields.end(), to);
+      return p->operands.size() == 1 && at != r.yields.end() && !uses.count(to) &&
+             std::count(r.yields.begin(), r.yields.end(), to) == 1 && uses[from] == 1 &&
+             r.args[size_t(at - r.yields.begin())] == from;
+    });
+  }
+  // The batch of the iteration before is done where this one is under way: its tiles are free.
+  void go_on(const Instr& loop, State& s, std::vector<Instr>& out, std::vector<Instr>& after) {
+    const IndexExpr iv = IndexExpr::var(loop.iv);
+    Instr w;
+    w.code = Code::MmaWait;
+    w.count = 1;
+    out.push_back(w);
+    auto released = [&](IndexExpr where, const IndexExpr& at) {
+      Instr guard;
+      guard.code = Code::If;
+      guard.cond = Cond{{{Cond::Atom{std::move(where), false}}}};
+      guard.regions.resize(2);
+      for (Instr a : s.arrivals) {
+        substitute(a, {{loop.iv, at}});
+        guard.regions[0].body.push_back(std::move(a));
+      }
+      return guard;
+    };
+    w.count = 0;
+    const Region& r = loop.regions[0];
+    for (ValueId v : s.batches[0].results) {
+      const auto at = std::find(r.yields.begin(), r.yields.end(), v);
+      w.operands.push_back(loop.results[size_t(at - r.yields.begin())]);
+      const ValueId fresh = k_.next_value++;
+      k_.types[fresh] = k_.types.at(v);
+      w.results.push_back(fresh);
+    }
+    after.push_back(std::move(w));
+    if (s.arrivals.empty()) return;
+    Instr before = released(iv - loop.lower - 1, iv - loop.step);
+    before.note = "The tile before has been read.";
+    out.push_back(std::move(before));
+    after.push_back(
+        released(loop.upper - 1 - loop.lower, loop.lower + (iterations(loop) - 1) * loop.step));
+    s.arrivals.clear();
   }
   void need(const std::set<ValueId>& values, State& s, std::vector<Instr>& out) {
     for (size_t n = s.batches.size(); n-- > 0;)
