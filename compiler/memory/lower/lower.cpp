@@ -14,7 +14,8 @@ using namespace lowering;
 // Registers a thread that tiles may take: of 255, what addresses and temporaries leave.
 constexpr int64_t kRegisters = 200;
 constexpr int kMostWarps = 16;
-constexpr int kMostStages = 6;  // of a producer's rings
+constexpr int64_t kStagedByWarpgroups = 49152;  // of one step of a product: 64 terms of 128 x 256
+constexpr int kMostStages = 6;                  // of a producer's rings
 
 int64_t knob(const LowerOptions& o, const std::string& name, int64_t otherwise) {
   auto it = o.knobs.find(name);
@@ -66,24 +67,29 @@ class Lowering {
     options_.after(pass, m);
   }
 
+  // By warpgroups, where the target has them and the kernel suits them.
+  std::optional<Kernel> by_warpgroups(const tile::Kernel& original, TileRules rules) {
+    if (target_.capability != 90 || !target_.exact) return std::nullopt;
+    rules.staged_bytes = kStagedByWarpgroups;
+    std::set<std::string> spread;
+    const tile::Kernel k = prepared(original, rules, spread);
+    const Units units{options_.tf32, true, &tile_};
+    const Layouts layouts = infer_layouts(k, choose_warps(k, units, spread), units, spread);
+    if (!layouts.bulk) return std::nullopt;
+    auto made = with_roles(k, layouts);
+    return made ? std::optional(*std::move(made)) : std::nullopt;
+  }
+
   // With the number of warps asked for, or with more of them until the tiles fit the registers.
   Expected<Kernel> kernel(const tile::Kernel& original) {
     TileRules rules;
     rules.module = &tile_;
     rules.tf32 = options_.tf32;
     rules.staged_bytes = std::min<int64_t>(rules.staged_bytes, target_.shared_bytes / 4);
+    if (auto made = by_warpgroups(original, rules)) return *std::move(made);
     std::set<std::string> shared_out;
     const tile::Kernel k = prepared(original, rules, shared_out);
     const Units lanes{options_.tf32};
-    if (target_.capability == 90 && target_.exact) {
-      Units units = lanes;
-      units.warpgroups = true;
-      units.module = &tile_;
-      const Layouts layouts =
-          infer_layouts(k, choose_warps(k, units, shared_out), units, shared_out);
-      if (layouts.bulk)
-        if (auto made = with_roles(k, layouts)) return made;
-    }
     const int64_t asked = knob(options_, "warps", 0);
     std::optional<Kernel> best;
     int64_t least = 0;
