@@ -128,8 +128,10 @@ class ModuleParser {
     k.name = c_.name();
     c_.expect("{");
     if (c_.word("comment")) k.comment = c_.quoted();
-    while (c_.word("grid")) {
+    for (;;) {
       GridDim g;
+      g.descending = c_.word("grid_descending");
+      if (!g.descending && !c_.word("grid")) break;
       g.iv = c_.name();
       c_.expect("<");
       g.extent = c_.index("\n");

@@ -218,7 +218,8 @@ void print_kernel(std::string& out, const Kernel& k) {
   out += "  kernel " + quote_name(k.name) + " {\n";
   if (!k.comment.empty()) out += "    comment " + quote_text(k.comment) + "\n";
   for (const GridDim& g : k.grid)
-    out += "    grid " + quote_name(g.iv) + " < " + nautilus::to_string(g.extent) + "\n";
+    out += std::string(g.descending ? "    grid_descending " : "    grid ") + quote_name(g.iv) +
+           " < " + nautilus::to_string(g.extent) + "\n";
   out += "    blocks_per_sm " + std::to_string(k.blocks_per_sm) + "\n";
   for (const auto& [name, place] : k.layouts)
     out += "    layout " + quote_name(name) + " {" + to_string(place) + "}\n";

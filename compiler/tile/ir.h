@@ -91,7 +91,8 @@ struct TensorDecl {
 };
 struct GridDim {
   std::string iv;
-  IndexExpr extent;  // iv in [0, extent), over sizes
+  IndexExpr extent;         // iv in [0, extent), over sizes
+  bool descending = false;  // memory IR: blocks of the last points start first
 };
 struct Kernel {
   std::string name;

@@ -103,7 +103,9 @@ void KernelEmitter::frame() {
     for (size_t m = 0; m < n; ++m) last = last && k_.grid[m].extent == IndexExpr(1);
     const std::string count = g.extent.is_const() ? std::to_string(g.extent.constant()) + "u"
                                                   : "unsigned(" + uniform(g.extent) + ")";
-    constant("const int " + name + " = int(" + block + (last ? "" : " % " + count) + ");");
+    const std::string at = "int(" + block + (last ? "" : " % " + count) + ")";
+    constant("const int " + name + " = " + (g.descending ? "int(" + count + ") - 1 - " + at : at) +
+             ";");
     if (last) continue;
     const std::string rest = names_.fresh("block");
     constant("const unsigned " + rest + " = " + block + " / " + count + ";");

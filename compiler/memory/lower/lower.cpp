@@ -86,7 +86,10 @@ class Lowering {
     rules.module = &tile_;
     rules.tf32 = options_.tf32;
     rules.staged_bytes = std::min<int64_t>(rules.staged_bytes, target_.shared_bytes / 4);
-    if (auto made = by_warpgroups(original, rules)) return *std::move(made);
+    if (auto made = by_warpgroups(original, rules)) {
+      longest_first(*made);
+      return *std::move(made);
+    }
     std::set<std::string> shared_out;
     const tile::Kernel k = prepared(original, rules, shared_out);
     const Units lanes{options_.tf32};
@@ -116,6 +119,7 @@ class Lowering {
                      "its tiles take " + std::to_string(least) +
                          " registers a thread with all the warps of a block; a thread has 255",
                      "smaller tiles"};
+    longest_first(*best);
     best->blocks_per_sm = blocks_beside(*best, least, target_);
     name_layouts(*best);
     return *std::move(best);

@@ -17,6 +17,8 @@ using Rings = std::map<std::string, Ring>;  // by buffer
 // tiles are copied before the loop, and every iteration waits for its own. Copies that stay are
 // closed in groups.
 Rings pipeline(Kernel& k, int stages);
+// Blocks with the longest loops start first, so that the last ones to end are short.
+void longest_first(Kernel& k);
 // Bytes of every buffer; buffers that are never live together share them.
 void place_buffers(Kernel& k);
 // Bulk copies become the work of a producer warp, ahead of the others by up to `stages` tiles.
