@@ -114,6 +114,7 @@ void Document::set_options(const sched::SearchOptions& o) {
   session_.options = o;
   session_.options.stop = nullptr;
   touch(true);
+  options_changed();
 }
 
 void Document::set_note(int id, const QString& text) {

@@ -65,6 +65,7 @@ class Document : public QObject {
   void notes_changed(int id);
   void pins_changed();
   void measured_changed(int id);
+  void options_changed();
   void modified_changed(bool modified);
 
  private:
