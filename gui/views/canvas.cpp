@@ -48,16 +48,13 @@ void Canvas::paintEvent(QPaintEvent*) {
   paint_canvas(p);
 }
 
-// Until somebody moved it, the picture stays fitted; afterwards its middle stays.
-void Canvas::resizeEvent(QResizeEvent*) {
+void Canvas::resizeEvent(QResizeEvent*) { area_changed(); }
+
+void Canvas::area_changed() {
   viewport_.area = area_in(size());
-  if (!moved_ || !sized_) {
-    fit();
-  } else {
-    update();
-    viewport_changed();
-  }
-  sized_ = true;
+  if (!moved_) refit();
+  update();
+  viewport_changed();
 }
 
 bool Canvas::event(QEvent* e) {

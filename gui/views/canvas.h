@@ -27,6 +27,10 @@ class Canvas : public QWidget {
   void viewport_changed();
 
  protected:
+  // The size, or what is around the picture, changed: until somebody moved it, the picture stays
+  // fitted; afterwards its middle stays.
+  void area_changed();
+  virtual void refit() { fit(); }
   // What Space shows.
   virtual QRectF world() const = 0;
   // The part of the widget the world is painted on, and the space that fit leaves around.
@@ -58,7 +62,7 @@ class Canvas : public QWidget {
   void moved();
   bool pan_key(QKeyEvent* e);
   QPointF pressed_at_, dragged_from_;
-  bool pressed_ = false, dragging_ = false, moved_ = false, sized_ = false;
+  bool pressed_ = false, dragging_ = false, moved_ = false;
 };
 
 }  // namespace nautilus::gui

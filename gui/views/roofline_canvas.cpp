@@ -175,7 +175,7 @@ void RooflineCanvas::fit_data() {
 }
 
 RooflineLook RooflineCanvas::look() const {
-  RooflineLook l{cloud_, roofs_, shared_.document, shared_.selection, plot()};
+  RooflineLook l{cloud_, roofs_, shared_.document, shared_.selection, plot(), ~0U};
   l.levels = levels_shown();
   l.colour = colour_;
   l.best = best();
@@ -187,19 +187,12 @@ RooflineLook RooflineCanvas::look() const {
 
 void RooflineCanvas::paint_canvas(QPainter& p) {
   p.fillRect(rect(), shared_.theme.background());
-  const RooflineLook l = look();
-  painter_.paint(p, viewport_, l);
-  const double h = painter_.paint_legend(p, rect(), l);
-  if (std::abs(h - legend_height_) > 0.5) {
+  const double h = painter_.paint_legend(p, rect(), look());
+  if (h != legend_height_) {
     legend_height_ = h;
-    QMetaObject::invokeMethod(
-        this,
-        [this] {
-          QResizeEvent same(size(), size());
-          resizeEvent(&same);
-        },
-        Qt::QueuedConnection);
+    area_changed();
   }
+  painter_.paint(p, viewport_, look());
   if (hovered_ >= 0 && hovered_ < static_cast<int>(cloud_.points.size())) {
     const CloudPoint& c = cloud_.points[hovered_];
     const QPointF at = viewport_.to_screen(QPointF(c.x, c.y));

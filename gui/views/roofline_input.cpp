@@ -50,14 +50,16 @@ InfoCard RooflineCanvas::card_of(int point) const {
   if (const auto m = shared_.document.measured(n->id))
     line(tr("measured"),
          seconds_text(m->seconds) + (m->right ? tr(", right") : tr(", WRONG RESULT")) +
-             (m->source.empty() ? QString() : u", " + QString::fromStdString(m->source)));
+             (m->source.empty() ? QString()
+                                : QStringLiteral(", ") + QString::fromStdString(m->source)));
   if (const sched::SearchNode* parent = shared_.document.node(n->parent))
     line(tr("structure"),
          QStringLiteral("#%1  %2").arg(parent->id).arg(QString::fromStdString(parent->decision)));
   if (n->state != sched::NodeState::Complete)
     line(tr("state"),
          Theme::glyph(n->state) + u' ' + Theme::state_words(n->state) +
-             (n->reason.empty() ? QString() : u", " + QString::fromStdString(n->reason)));
+             (n->reason.empty() ? QString()
+                                : QStringLiteral(", ") + QString::fromStdString(n->reason)));
   if (c.suspicious)
     line(tr("suspicious"),
          tr("It lies above a roof of the machine. That is no win: units, the count of "

@@ -24,9 +24,9 @@ struct RooflineLook {
   QRectF plot;            // of the screen: where there are points
   uint32_t levels = ~0U;  // shown, a bit each
   ColourBy colour = ColourBy::Family;
-  int best = -1;               // candidate
-  std::vector<PathStop> path;  // drawn as arrows
-  int hovered = -1;            // index of a point under the mouse
+  int best = -1;                 // candidate
+  std::vector<PathStop> path{};  // drawn as arrows
+  int hovered = -1;              // index of a point under the mouse
   int hovered_roof = -1;
   bool as_text = false;  // vectors: no cached pictures
 };

@@ -131,6 +131,7 @@ void SearchTreeCanvas::picture_arrived(TreePicture p) {
 }
 
 void SearchTreeCanvas::home() {
+  at_home_ = true;
   viewport_.area = area_in(size());
   const QRectF all = picture_.bounds;
   viewport_.fit(all, fit_margins(), fit_scale());
@@ -155,6 +156,7 @@ void SearchTreeCanvas::home() {
 }
 
 void SearchTreeCanvas::fit() {
+  at_home_ = false;
   Canvas::fit();
   const int b = best();
   if (viewport_.scale > 0.01 || b < 0) return;
@@ -177,20 +179,14 @@ TreeLook SearchTreeCanvas::look() const {
 void SearchTreeCanvas::paint_canvas(QPainter& p) {
   p.fillRect(rect(), shared_.theme.background());
   const TreeLook l = look();
-  painter_.paint(p, viewport_, l);
   if (legend_) {
     const double h = painter_.paint_legend(p, rect(), l);
-    if (std::abs(h - legend_height_) > 0.5) {
+    if (h != legend_height_) {
       legend_height_ = h;
-      QMetaObject::invokeMethod(
-          this,
-          [this] {
-            QResizeEvent same(size(), size());
-            resizeEvent(&same);
-          },
-          Qt::QueuedConnection);
+      area_changed();
     }
   }
+  painter_.paint(p, viewport_, l);
   if (hovered_item_ >= 0) paint_hover(p);
   if (hasFocus()) {
     p.setPen(QPen(shared_.theme.selection(), 1));
@@ -241,8 +237,7 @@ void SearchTreeCanvas::set_everything(bool on) {
 
 void SearchTreeCanvas::set_legend(bool on) {
   legend_ = on;
-  viewport_.area = area_in(size());
-  update();
+  area_changed();
 }
 
 void SearchTreeCanvas::set_open(int node, bool open) {

@@ -50,6 +50,7 @@ class SearchTreeCanvas : public Canvas {
   void root_changed(int node);
 
  protected:
+  void refit() override { at_home_ ? home() : fit(); }
   QRectF world() const override { return picture_.bounds; }
   QRectF area_in(QSize size) const override;
   void paint_canvas(QPainter& p) override;
@@ -84,7 +85,7 @@ class SearchTreeCanvas : public Canvas {
   std::pair<int, Group> cursor_{-1, Group::None};  // node and which of its items
   int hovered_item_ = -1;
   int to_reveal_ = -1;  // candidate to bring into view with the next picture
-  bool legend_ = true, first_ = true;
+  bool legend_ = true, first_ = true, at_home_ = true;
   double legend_height_ = 0;
 };
 

@@ -58,7 +58,8 @@ InfoCard SearchTreeCanvas::card_of(int item) const {
   if (const auto m = shared_.document.measured(n->id))
     line(tr("measured"),
          seconds_text(m->seconds) + (m->right ? tr(", right") : tr(", WRONG RESULT")) +
-             (m->source.empty() ? QString() : u", " + QString::fromStdString(m->source)));
+             (m->source.empty() ? QString()
+                                : QStringLiteral(", ") + QString::fromStdString(m->source)));
   if (n->lower_bound > 0) line(tr("no less than"), seconds_text(n->lower_bound));
   line(tr("limited by"), QString::fromStdString(n->limiter));
   QStringList knobs;
