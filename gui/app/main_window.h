@@ -108,6 +108,7 @@ class MainWindow : public QMainWindow {
   void show_palette();
   void show_find(const QString& first = {});
   void show_keys();
+  QStringList statements() const;
 
   Document document_;
   Selection selection_;

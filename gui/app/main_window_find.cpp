@@ -1,6 +1,7 @@
 // The palette (Ctrl+P), find (Ctrl+F), the key sheet (?), lessons.
 #include <QFile>
 #include <QLineEdit>
+#include <QRegularExpression>
 #include <algorithm>
 
 #include "compiler/driver/common.h"
@@ -61,6 +62,10 @@ void MainWindow::show_find(const QString& first) {
                           [this, id = n.id] { selection_.select(id); }};
     };
     if (is_number && document_.node(id)) out << entry(*document_.node(id));
+    for (const QString& statement : statements())
+      if (match_quality(statement, text))
+        out << PaletteEntry{tr("Statement %1").arg(statement), {},
+                            [this, statement] { selection_.select_statement(statement); }};
     const Filter has{Filter::Field::Text, Filter::Op::Contains, {}, text};
     for (const sched::SearchNode& n : document_.nodes()) {
       if (out.size() >= most) break;
@@ -73,6 +78,14 @@ void MainWindow::show_find(const QString& first) {
   p->setObjectName("find");
   p->line()->setText(first);
   p->open();
+}
+
+QStringList MainWindow::statements() const {
+  static const QRegularExpression form(R"(^statement (\w+))", QRegularExpression::MultilineOption);
+  QStringList out;
+  auto found = form.globalMatch(QString::fromStdString(document_.session().program_naut));
+  while (found.hasNext()) out << found.next().captured(1);
+  return out;
 }
 
 void MainWindow::show_keys() {
