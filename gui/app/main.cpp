@@ -1,5 +1,6 @@
 #include <QApplication>
 #include <QDir>
+#include <QSettings>
 #include <cstdio>
 
 #include "gui/app/explore_bar.h"
@@ -57,6 +58,10 @@ int main(int argc, char** argv) {
     print(early->text, early->status ? stderr : stdout);
     return early->status;
   }
+  if (!o.screenshots.isEmpty() && !o.batch) {
+    print("nautilus-explorer: --screenshot goes with --offscreen (or --batch)", stderr);
+    return 2;
+  }
   if (o.offscreen) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
   } else if (!has_display()) {
@@ -68,14 +73,15 @@ int main(int argc, char** argv) {
   if (o.scale > 0) qputenv("QT_SCALE_FACTOR", QByteArray::number(o.scale));
   QApplication app(argc, argv);
   QApplication::setApplicationName("nautilus-explorer");
-  QApplication::setOrganizationName("nautilus");
+  QApplication::setOrganizationName(o.batch ? "nautilus-batch" : "nautilus");
+  if (o.batch) QSettings().clear();  // the same picture for everybody
   MainWindow window;
   window.resize(o.width, o.height);
   if (!o.theme.isEmpty())
     window.theme().set_mode(o.theme == "dark"    ? Theme::Mode::Dark
                             : o.theme == "light" ? Theme::Mode::Light
                                                  : Theme::Mode::System);
-  if (o.offscreen) return run_batch(window, o);
+  if (o.batch) return run_batch(window, o);
   window.show();
   if (!o.file.isEmpty()) {
     if (o.explore >= 0)

@@ -64,6 +64,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
   connect(&document_, &Document::reset, this, &MainWindow::update_commands);
   connect(&document_, &Document::modified_changed, this, &MainWindow::update_title);
   connect(&document_, &Document::reset, this, &MainWindow::update_title);
+  connect(&document_, &Document::answer_changed, this, &MainWindow::update_commands);
   connect(&selection_, &Selection::changed, this, &MainWindow::update_commands);
   connect(&selection_, &Selection::history_changed, this, &MainWindow::update_commands);
   connect(&theme_, &Theme::changed, this, &MainWindow::apply_theme);
@@ -86,6 +87,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
 MainWindow::~MainWindow() {
   QThreadPool::globalInstance()->waitForDone();
   disconnect(qApp, nullptr, this, nullptr);
+  qDeleteAll(docks_);  // while what they show is there
 }
 
 View* MainWindow::view(const QString& name) const {

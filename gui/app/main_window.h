@@ -88,6 +88,7 @@ class MainWindow : public QMainWindow {
   // main_window_files.cpp
   void browse();
   void save_as();
+  QString ask_file_name();
   void show_opened(Expected<sched::Session> s, const Link& link);
   void browse_import();
   void browse_export(View* view);

@@ -3,6 +3,8 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QMenuBar>
+#include <QPlainTextEdit>
+#include <QSettings>
 
 #include "gui/app/chips_bar.h"
 #include "gui/app/explore_bar.h"
@@ -10,8 +12,6 @@
 #include "gui/app/notes_panel.h"
 #include "gui/app/start_page.h"
 #include "gui/app/view_dock.h"
-
-#include <QPlainTextEdit>
 
 namespace nautilus::gui {
 
@@ -104,7 +104,10 @@ void MainWindow::make_commands() {
         std::tuple("light", tr("&Light"), Theme::Mode::Light),
         std::tuple("dark", tr("&Dark"), Theme::Mode::Dark)})
     c.add(QString("view.theme.") + name, look, text, "", tr("Colours of everything"),
-          [this, mode = mode] { theme_.set_mode(mode); });
+          [this, mode = mode] {
+            theme_.set_mode(mode);
+            QSettings().setValue("theme", static_cast<int>(mode));
+          });
   c.add("view.layout", look, tr("&Arrange as at first"), "",
         tr("Put every view where it was at first"), [this] {
           for (ViewDock* d : docks_) {

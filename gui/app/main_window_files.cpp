@@ -94,15 +94,18 @@ void MainWindow::remember(const QString& file) {
   start_->set_recent(recent, {});
 }
 
-void MainWindow::save_as() {
+QString MainWindow::ask_file_name() {
   QString name = document_.file();
   if (name.isEmpty())
     name = QString::fromStdString(document_.session().kernel) + ".nautilus.json";
-  QString file = QFileDialog::getSaveFileName(this, tr("Save the session"), name,
-                                              tr("Sessions (*.nautilus.json)"));
-  if (file.isEmpty()) return;
-  if (!file.endsWith(".json")) file += ".nautilus.json";
-  save(file);
+  const QString file = QFileDialog::getSaveFileName(this, tr("Save the session"), name,
+                                                    tr("Sessions (*.nautilus.json)"));
+  return file.isEmpty() || file.endsWith(".json") ? file : file + ".nautilus.json";
+}
+
+void MainWindow::save_as() {
+  const QString file = ask_file_name();
+  if (!file.isEmpty()) save(file);
 }
 
 void MainWindow::save(const QString& file) {
@@ -111,22 +114,20 @@ void MainWindow::save(const QString& file) {
   auto copy = std::make_shared<const sched::Session>(session_with_state());
   in_background<std::optional<Refusal>>(
       this, [copy, path = file.toStdString()] { return sched::save_session(*copy, path); },
-      [this, file, had = copy->result.nodes.size()](std::optional<Refusal> bad) {
+      [this, file, revision = document_.revision()](std::optional<Refusal> bad) {
         --saving_;
         if (bad) {
           tell_problem(tr("Not saved"),
                        tr("%1\n\nNothing is lost: the session is still open here, and what the file "
                           "held before is unchanged. Save it elsewhere, or make room and try again.")
                            .arg(text(*bad)));
-          may_close_ = false;
         } else {
-          if (had == document_.nodes().size()) document_.set_saved(file);
+          if (revision == document_.revision()) document_.set_saved(file);
           remember(file);
           QFile::remove(recovery_file());
           say(tr("Saved %1").arg(file));
         }
         saved(!bad);
-        if (may_close_) close();
       });
 }
 
@@ -185,13 +186,16 @@ void MainWindow::when_safe(std::function<void()> then) {
   connect(box, &QMessageBox::buttonClicked, this, [this, box, then](QAbstractButton* b) {
     const auto which = box->standardButton(b);
     if (which == QMessageBox::Discard) return then();
-    if (which == QMessageBox::Cancel) return void(may_close_ = false);
-    connect(this, &MainWindow::saved, this,
-            [then](bool good) {
-              if (good) then();
-            },
-            Qt::SingleShotConnection);
-    commands_.run("file.save");
+    if (which != QMessageBox::Save) return;
+    const QString file = document_.file().isEmpty() ? ask_file_name() : document_.file();
+    if (file.isEmpty()) return;
+    connect(
+        this, &MainWindow::saved, this,
+        [then](bool good) {
+          if (good) then();
+        },
+        Qt::SingleShotConnection);
+    save(file);
   });
   box->open();
 }

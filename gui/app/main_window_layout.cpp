@@ -19,47 +19,45 @@ void MainWindow::make_docks() {
   docks_ << new ViewDock("notes", tr("Notes"), notes_, this);
 }
 
-// Tree | pictures; below schedule | why | notes; below the tables. A view that is not linked leaves
-// no gap.
+// Tree | pictures; below schedule | why | notes; below the tables; lessons beside all. A view that
+// is not linked leaves no gap.
 void MainWindow::arrange() {
-  using Names = QStringList;
-  const auto place = [&](Qt::DockWidgetArea area, const Names& side_by_side, const Names& behind) {
-    ViewDock* first = nullptr;
-    for (const QString& name : side_by_side)
-      if (ViewDock* d = dock(name)) {
-        addDockWidget(area, d, Qt::Horizontal);
-        first = d;
-      }
-    for (const QString& name : behind)
-      if (ViewDock* d = dock(name)) {
-        if (first) tabifyDockWidget(first, d);
-        else addDockWidget(area, d, Qt::Horizontal), first = d;
-      }
+  const auto all = [&](std::initializer_list<const char*> names) {
+    QList<ViewDock*> out;
+    for (const char* n : names)
+      if (ViewDock* d = dock(n)) out << d;
+    return out;
   };
-  place(Qt::LeftDockWidgetArea, {"lesson"}, {});
-  place(Qt::TopDockWidgetArea, {"tree", "roofline"}, {"iteration", "code", "budget", "compare"});
-  place(Qt::BottomDockWidgetArea, {"schedule", "why", "notes"}, {});
-  ViewDock* const row = dock("schedule") ? dock("schedule") : dock("notes");
-  if (ViewDock* table = dock("table")) {
-    splitDockWidget(row, table, Qt::Vertical);
-    for (const char* beside : {"why", "notes"})
-      if (ViewDock* d = dock(beside); d && d != row) splitDockWidget(row, d, Qt::Horizontal);
-    if (ViewDock* p = dock("parallel")) tabifyDockWidget(table, p);
+  const QList<ViewDock*> pictures = all({"roofline", "iteration", "code", "budget", "compare"}),
+                         tables = all({"table", "parallel"}),
+                         details = all({"schedule", "why", "notes"});
+  QList<ViewDock*> rows;  // the first dock of each
+  const auto row = [&](ViewDock* first) {
+    if (rows.isEmpty()) addDockWidget(Qt::LeftDockWidgetArea, first);
+    else splitDockWidget(rows.back(), first, Qt::Vertical);
+    rows << first;
+  };
+  const QList<ViewDock*> top = all({"tree"}) + pictures.mid(0, 1);
+  for (const QList<ViewDock*>& r : {top, details, tables.mid(0, 1)})
+    if (!r.isEmpty()) row(r.front());
+  for (const QList<ViewDock*>& r : {top, details})
+    for (int k = 1; k < r.size(); ++k) splitDockWidget(r[k - 1], r[k], Qt::Horizontal);
+  for (const QList<ViewDock*>& tabs : {pictures, tables}) {
+    for (int k = 1; k < tabs.size(); ++k) tabifyDockWidget(tabs[k - 1], tabs[k]);
+    if (!tabs.isEmpty()) tabs.front()->raise();
   }
-  for (const char* front : {"roofline", "table"})
-    if (ViewDock* d = dock(front)) d->raise();
-  const auto share = [&](const Names& names, const QList<int>& sizes, Qt::Orientation o) {
+  if (ViewDock* d = dock("lesson")) addDockWidget(Qt::RightDockWidgetArea, d);
+  const auto share = [&](std::initializer_list<std::pair<const char*, int>> parts,
+                         Qt::Orientation o) {
     QList<QDockWidget*> docks;
-    QList<int> of;
-    for (int k = 0; k < names.size(); ++k)
-      if (ViewDock* d = dock(names[k])) docks << d, of << sizes[k];
-    if (docks.size() > 1) resizeDocks(docks, of, o);
+    QList<int> sizes;
+    for (const auto& [name, size] : parts)
+      if (ViewDock* d = dock(name)) docks << d, sizes << size;
+    if (docks.size() > 1) resizeDocks(docks, sizes, o);
   };
-  share({"tree", "roofline"}, {45, 55}, Qt::Horizontal);
-  share({"schedule", "why", "notes"}, {45, 38, 17}, Qt::Horizontal);
-  share({"tree", "schedule", "table"}, {50, 30, 20}, Qt::Vertical);
-  setCorner(Qt::TopLeftCorner, Qt::LeftDockWidgetArea);
-  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+  share({{"tree", 700}, {"roofline", 860}}, Qt::Horizontal);
+  share({{"schedule", 700}, {"why", 600}, {"notes", 260}}, Qt::Horizontal);
+  share({{"tree", 460}, {"schedule", 260}, {"table", 180}}, Qt::Vertical);
 }
 
 void MainWindow::show_start_page(bool on) {
@@ -82,7 +80,6 @@ void MainWindow::show_start_page(bool on) {
 bool MainWindow::on_start_page() const { return start_->isVisibleTo(this); }
 
 void MainWindow::apply_theme() {
-  QSettings().setValue("theme", static_cast<int>(theme_.mode()));
   if (!QApplication::style()->name().contains("fusion", Qt::CaseInsensitive))
     QApplication::setStyle(QStyleFactory::create("Fusion"));
   QApplication::setPalette(theme_.palette());

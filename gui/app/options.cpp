@@ -13,13 +13,13 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   p.addPositionalArgument("FILE", "what to open", "[FILE]");
   const QCommandLineOption help("help", "Show this."), version("version", "Show the version."),
       offscreen("offscreen", "Use no display."),
-      shots("screenshot", "Write every view to DIR as PNG and SVG, and end.", "DIR"),
+      batch("batch", "Like --offscreen, on the display."), shots("screenshot", "Write every view to DIR as PNG and SVG, and end.", "DIR"),
       lesson("lesson", "Begin a lesson.", "NAME"),
       explore("explore", "Search for so long first.", "SECONDS"),
       theme("theme", "light, dark or system.", "NAME"),
       scale("scale", "Scale of the interface: 1 or 2, ...", "FACTOR"),
       size("window-size", "Size of the window.", "WIDTHxHEIGHT");
-  p.addOptions({help, version, offscreen, shots, lesson, explore, theme, scale, size});
+  p.addOptions({help, version, offscreen, batch, shots, lesson, explore, theme, scale, size});
   const auto bad = [&](const QString& why) {
     return Early{"nautilus-explorer: " + why + " (--help shows the options)", 2};
   };
@@ -31,6 +31,7 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   out.lesson = p.value(lesson);
   out.screenshots = p.value(shots);
   out.offscreen = p.isSet(offscreen);
+  out.batch = out.offscreen || p.isSet(batch);
   bool good = true;
   if (p.isSet(explore)) {
     out.explore = p.value(explore).toDouble(&good);

@@ -10,7 +10,8 @@ namespace nautilus::gui {
 struct Options {
   QString file;  // may be a link, or the name of a corpus kernel
   QString lesson, screenshots, theme;
-  bool offscreen = false;
+  bool offscreen = false;  // without a display
+  bool batch = false;      // without a person: ends by itself
   double explore = -1;  // seconds of search before anything else; < 0: none
   double scale = 0;     // 1, 2; 0: the display's
   int width = 1600, height = 1000;

@@ -148,6 +148,7 @@ void Document::set_saved(const QString& file) {
 }
 
 void Document::touch(bool modified) {
+  revision_ += modified;
   if (modified_ == modified) return;
   modified_ = modified;
   modified_changed(modified);

@@ -36,6 +36,7 @@ class Document : public QObject {
   const std::vector<int>& pins() const { return session_.pins; }  // in the order of pinning
   QString file() const { return file_; }                  // "" if never saved
   bool modified() const { return modified_; }
+  unsigned revision() const { return revision_; }  // counts changes
 
   // Replaces everything.
   void set_session(sched::Session s, const QString& file);
@@ -71,6 +72,7 @@ class Document : public QObject {
   std::vector<bool> on_best_;
   QString file_;
   bool modified_ = false;
+  unsigned revision_ = 0;
 };
 
 }  // namespace nautilus::gui

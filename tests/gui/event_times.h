@@ -1,0 +1,50 @@
+// How much processor time single events take on the interface thread: time that other programs take
+// away does not count, so the figure is the same on a busy machine.
+#pragma once
+
+#include <time.h>
+
+#include <QApplication>
+#include <QMetaEnum>
+#include <string>
+
+namespace nautilus::gui {
+
+class EventTimes : public QApplication {
+ public:
+  using QApplication::QApplication;
+  struct Longest {
+    double ms = 0;
+    std::string event, receiver;
+  };
+  static void start() { longest_ = {}, on_ = true; }
+  static Longest stop() { return on_ = false, longest_; }
+
+  bool notify(QObject* receiver, QEvent* e) override {
+    if (!on_ || depth_ > 0) return QApplication::notify(receiver, e);
+    const int type = e->type();
+    const std::string name = receiver->metaObject()->className();
+    const double before = now();
+    ++depth_;
+    const bool taken = QApplication::notify(receiver, e);
+    --depth_;
+    const double ms = now() - before;
+    if (on_ && ms > longest_.ms) {
+      const char* key = QMetaEnum::fromType<QEvent::Type>().valueToKey(type);
+      longest_ = {ms, key ? key : std::to_string(type), name};
+    }
+    return taken;
+  }
+
+ private:
+  static double now() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
+  }
+  inline static bool on_ = false;
+  inline static int depth_ = 0;
+  inline static Longest longest_;
+};
+
+}  // namespace nautilus::gui

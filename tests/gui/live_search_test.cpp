@@ -1,0 +1,202 @@
+#include "gui/models/live_search.h"
+
+#include <gtest/gtest.h>
+
+#include <QElapsedTimer>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/models/opening.h"
+
+namespace nautilus::gui {
+namespace {
+
+using Phase = LiveSearch::Phase;
+constexpr int kPatience = 60'000;
+
+const sched::Session& softmax() {
+  static const sched::Session s = [] {
+    SpecRequest r;
+    r.spec = "softmax";
+    r.sizes = {{"N", 64}, {"M", 64}};
+    auto opened = session_of(r);
+    EXPECT_TRUE(opened) << opened.error().text();
+    return *opened;
+  }();
+  return s;
+}
+
+bool paused(const LiveSearch& s) {
+  return QTest::qWaitFor([&] { return s.phase() == Phase::Paused; }, kPatience);
+}
+
+// Ids are rows, parents come first, and what is listed exists.
+void expect_sound(const Document& d) {
+  for (size_t k = 0; k < d.nodes().size(); ++k) {
+    ASSERT_EQ(d.nodes()[k].id, static_cast<int>(k));
+    ASSERT_LT(d.nodes()[k].parent, static_cast<int>(k));
+    ASSERT_LT(d.nodes()[k].duplicate_of, static_cast<int>(d.nodes().size()));
+  }
+  for (int id : d.best()) ASSERT_TRUE(d.node(id));
+}
+
+TEST(LiveSearch, GrowsTheDocumentAndEndsByItself) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(softmax(), "");
+  QSignalSpy grew(&d, &Document::appended), ended(&s, &LiveSearch::ended);
+  s.explore({0, 200, 0});
+  EXPECT_EQ(s.phase(), Phase::Running);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 1; }, kPatience));
+  EXPECT_EQ(s.phase(), Phase::Paused);
+  EXPECT_GE(grew.count(), 1);
+  EXPECT_GE(d.session().result.plans_costed, 200);
+  EXPECT_FALSE(d.best().empty());
+  expect_sound(d);
+  const size_t before = d.nodes().size();
+  s.explore({0, 200, 0});  // as much again
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 2; }, kPatience));
+  EXPECT_GT(d.nodes().size(), before);
+  EXPECT_GE(d.session().result.plans_costed, 400);
+  expect_sound(d);
+}
+
+TEST(LiveSearch, PauseStepResumeStop) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(softmax(), "");
+  s.step();
+  ASSERT_TRUE(paused(s));
+  const size_t one = d.nodes().size();
+  EXPECT_GT(one, 0u);
+  s.step();
+  ASSERT_TRUE(paused(s));
+  EXPECT_GE(d.nodes().size(), one);
+  s.explore({0, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > one + 20; }, kPatience));
+  s.pause();
+  ASSERT_TRUE(paused(s));
+  const size_t at_pause = d.nodes().size();
+  QTest::qWait(300);
+  EXPECT_EQ(d.nodes().size(), at_pause);
+  s.stop();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !s.alive(); }, kPatience));
+  expect_sound(d);
+  EXPECT_FALSE(d.best().empty());
+}
+
+// Nodes that somebody else put into the document are known to the search that goes on.
+TEST(LiveSearch, GoesOnFromWhatIsThere) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(softmax(), "");
+  s.explore({0, 50, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return s.phase() == Phase::Paused; }, kPatience));
+  sched::SearchNode mine;
+  mine.parent = 0;
+  mine.state = sched::NodeState::Illegal;
+  mine.verdict = poly::VerdictKind::Illegal;
+  mine.decision = "by hand";
+  d.append({mine});
+  const int id = static_cast<int>(d.nodes().size()) - 1;
+  s.explore({0, 100, 0});
+  ASSERT_TRUE(paused(s));
+  EXPECT_EQ(d.node(id)->decision, "by hand");
+  EXPECT_GT(static_cast<int>(d.nodes().size()), id + 1);
+  expect_sound(d);
+}
+
+TEST(LiveSearch, TransformsByHandWhileItRuns) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(softmax(), "");
+  s.explore({0, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > 5; }, kPatience));
+  int made = -2;
+  s.add_by_hand(0, {{"fuse", "{\"node\":999}"}}, [&](int node, const QString& why) {
+    made = node;
+    EXPECT_FALSE(why.isEmpty());
+  });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return made != -2; }, kPatience));
+  EXPECT_EQ(made, -1);
+  EXPECT_EQ(s.phase(), Phase::Running);
+  const size_t before = d.nodes().size();
+  EXPECT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > before; }, kPatience));
+  s.pause();
+  ASSERT_TRUE(paused(s));
+  expect_sound(d);
+}
+
+TEST(LiveSearch, BelowACandidateAndEverythingAgain) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(softmax(), "");
+  s.explore({0, 30, 0});
+  ASSERT_TRUE(paused(s));
+  const auto expanded = std::find_if(d.nodes().begin() + 1, d.nodes().end(), [](const auto& n) {
+    return n.state == sched::NodeState::Expanded;
+  });
+  ASSERT_NE(expanded, d.nodes().end());
+  const int root = expanded->id;
+  s.explore_below(root);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return s.root() == root; }, kPatience));
+  const int first = static_cast<int>(d.nodes().size());
+  s.explore({0, 60, 0});
+  ASSERT_TRUE(paused(s));
+  for (int id = first; id < static_cast<int>(d.nodes().size()); ++id) {
+    const std::vector<int> path = d.path(id);
+    EXPECT_NE(std::find(path.begin(), path.end(), root), path.end()) << "node " << id;
+  }
+  s.explore_below(0);
+  EXPECT_TRUE(QTest::qWaitFor([&] { return s.root() == 0; }, kPatience));
+}
+
+TEST(LiveSearch, AnotherMachineCostsEverythingAgain) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(softmax(), "");
+  s.explore({0, 60, 0});
+  ASSERT_TRUE(paused(s));
+  const int best = d.best().front();
+  const double before = d.node(best)->seconds;
+  const auto other = machine_named("rtx4090");
+  ASSERT_TRUE(other);
+  s.set_machine(*other);
+  EXPECT_EQ(d.session().options.machine.id, "rtx4090");
+  EXPECT_TRUE(QTest::qWaitFor([&] { return d.node(best)->seconds != before; }, kPatience));
+}
+
+TEST(LiveSearch, AnotherDocumentDropsIt) {
+  Document d;
+  auto s = std::make_unique<LiveSearch>(d);
+  d.set_session(softmax(), "");
+  s->explore({0, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > 5; }, kPatience));
+  QElapsedTimer t;
+  t.start();
+  s->drop();
+  EXPECT_LT(t.elapsed(), 50);
+  d.set_session(softmax(), "");
+  QTest::qWait(300);
+  EXPECT_TRUE(d.nodes().empty());
+  s->explore({0, 0, 0});
+  QTest::qWait(100);
+  t.start();
+  s.reset();  // while it runs
+  EXPECT_LT(t.elapsed(), 5000);
+}
+
+TEST(LiveSearch, AProgramThatCannotBeReadIsRefused) {
+  Document d;
+  LiveSearch s(d);
+  sched::Session broken = softmax();
+  broken.program_naut = "naut 1\nprogram";
+  d.set_session(broken, "");
+  QSignalSpy refused(&s, &LiveSearch::refused);
+  s.explore({1, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return refused.count() == 1; }, kPatience));
+  EXPECT_NE(s.phase(), Phase::Running);
+}
+
+}  // namespace
+}  // namespace nautilus::gui

@@ -1,0 +1,110 @@
+// The program itself, as a process: batch pictures, missing display, bad options, Xvfb.
+#include <gtest/gtest.h>
+
+#include <QDir>
+#include <QFile>
+#include <QImage>
+#include <QProcess>
+#include <QStandardPaths>
+#include <QSvgRenderer>
+#include <QTemporaryDir>
+
+namespace nautilus::gui {
+namespace {
+
+struct Ran {
+  int status = -1;
+  QString out, err;
+};
+
+Ran run(const QStringList& arguments, const QMap<QString, QString>& set = {},
+        const QStringList& unset = {}, const QString& wrapper = {}) {
+  QProcess p;
+  QProcessEnvironment env = QProcessEnvironment::systemEnvironment();
+  QTemporaryDir home;
+  env.insert("HOME", home.path());
+  env.insert("XDG_RUNTIME_DIR", home.path());
+  for (auto at = set.begin(); at != set.end(); ++at) env.insert(at.key(), at.value());
+  for (const QString& name : unset) env.remove(name);
+  p.setProcessEnvironment(env);
+  const QString program = NAUTILUS_BIN_DIR "/nautilus-explorer";
+  if (wrapper.isEmpty())
+    p.start(program, arguments);
+  else
+    p.start(wrapper, QStringList{"-a", program} + arguments);
+  p.waitForFinished(240'000);
+  return {p.exitStatus() == QProcess::NormalExit ? p.exitCode() : -1,
+          QString::fromUtf8(p.readAllStandardOutput()), QString::fromUtf8(p.readAllStandardError())};
+}
+
+TEST(Program, PicturesOfEveryViewWithoutADisplay) {
+  QTemporaryDir dir;
+  const QString to = dir.filePath("pictures");
+  const Ran r = run({"--offscreen", "--screenshot", to, "--explore", "3", "softmax"}, {},
+                    {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"});
+  EXPECT_EQ(r.status, 0) << r.err.toStdString();
+  const QStringList svgs = QDir(to).entryList({"*.svg"});
+  EXPECT_GE(svgs.size(), 1);
+  for (const QString& svg : svgs) {
+    EXPECT_TRUE(QSvgRenderer(QDir(to).filePath(svg)).isValid()) << svg.toStdString();
+    QImage png(QDir(to).filePath(svg.chopped(3) + "png"));
+    ASSERT_FALSE(png.isNull()) << svg.toStdString();
+    png = png.convertToFormat(QImage::Format_RGB32).scaled(64, 64);
+    bool all_same = true;
+    for (int y = 0; y < 64; ++y)
+      for (int x = 0; x < 64; ++x) all_same &= png.pixel(x, y) == png.pixel(0, 0);
+    EXPECT_FALSE(all_same) << svg.toStdString() << " is empty";
+  }
+  EXPECT_TRUE(QFile::exists(QDir(to).filePath("window.png")));
+}
+
+TEST(Program, AtTwiceTheScaleAndDark) {
+  QTemporaryDir dir;
+  const Ran r = run({"--offscreen", "--scale", "2", "--theme", "dark", "--screenshot", dir.path(),
+                     "--window-size", "1200x800", "softmax"});
+  EXPECT_EQ(r.status, 0) << r.err.toStdString();
+  const QImage window(dir.filePath("window.png"));
+  EXPECT_EQ(window.size(), QSize(2400, 1600));
+  EXPECT_LT(window.pixelColor(window.width() / 2, window.height() - 8).lightness(), 128);
+}
+
+TEST(Program, WithoutADisplayItSaysSoAndOffersPictures) {
+  const Ran r = run({}, {}, {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"});
+  EXPECT_EQ(r.status, 4);
+  EXPECT_TRUE(r.err.contains("there is no display"));
+  EXPECT_TRUE(r.err.contains("--offscreen --screenshot DIR"));
+}
+
+TEST(Program, BadRequestsEndWithAReason) {
+  const std::pair<QStringList, const char*> cases[] = {
+      {{"--bogus"}, "bogus"},
+      {{"a", "b"}, "one file"},
+      {{"--theme", "pink"}, "no theme 'pink'"},
+      {{"--scale", "nan"}, "scale"},
+      {{"--window-size", "10x10"}, "no size"},
+      {{"--explore", "soon", "softmax"}, "no number of seconds"},
+      {{"--offscreen", "--screenshot", "/dev/null/x", "softmax"}, "cannot be made"},
+      {{"--offscreen", "no_such_kernel"}, "no such file"},
+      {{"--offscreen", "--lesson", "no_such_lesson"}, "no"}};
+  for (const auto& [arguments, part] : cases) {
+    const Ran r = run(arguments);
+    EXPECT_GT(r.status, 0) << arguments.join(' ').toStdString();
+    EXPECT_TRUE(r.err.contains(part)) << arguments.join(' ').toStdString() << ": "
+                                      << r.err.toStdString();
+  }
+  EXPECT_EQ(run({"--help"}).status, 0);
+  EXPECT_TRUE(run({"--version"}).out.startsWith("nautilus-explorer "));
+}
+
+TEST(Program, UnderXvfb) {
+  const QString xvfb = QStandardPaths::findExecutable("xvfb-run");
+  if (xvfb.isEmpty()) GTEST_SKIP() << "xvfb-run is not here";
+  QTemporaryDir dir;
+  const Ran r = run({"--batch", "--screenshot", dir.path(), "--explore", "2", "softmax"},
+                    {{"QT_QPA_PLATFORM", "xcb"}}, {}, xvfb);
+  EXPECT_EQ(r.status, 0) << r.err.toStdString();
+  EXPECT_FALSE(QImage(dir.filePath("window.png")).isNull());
+}
+
+}  // namespace
+}  // namespace nautilus::gui
