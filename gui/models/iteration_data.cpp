@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "gui/models/iteration_points.h"
 #include "gui/models/iteration_scale.h"
 #include "gui/models/tree_data.h"
+#include "polyhedral/legality.h"
 
 namespace nautilus::gui {
 namespace {
@@ -100,8 +100,30 @@ Expected<IterationPicture> picture_of(const Stage& stage, const IterationRequest
   return out;
 }
 
-std::vector<std::string> first_of(const poly::Program& p) {
-  return chosen(p, {});
+// Two statements that the order breaks, or else that a correction pays for; else the first that
+// carries a reduction. Throws isl::exception.
+std::vector<std::string> telling(const Stage& stage) {
+  std::vector<std::string> notes;
+  const Expected<poly::Schedule> s = ordered(stage, notes);
+  if (!s) return {};
+  if (const auto deps = dependences_of(*s->program)) {
+    const auto bad = poly::violations(*s, **deps);
+    const poly::Violation* worst = nullptr;
+    if (bad)
+      for (const poly::Violation& v : *bad)
+        if (!worst || (worst->paid_by >= 0 && v.paid_by < 0)) worst = &v;
+    if (worst) return {worst->dependence->source, worst->dependence->sink};
+  }
+  for (const poly::Statement& st : s->program->statements)
+    if (st.reduction && st.n_dims() > 1) return {st.name};
+  return {};
+}
+
+// All statements of a program, for sizes that suit whatever is seen of it.
+std::vector<std::string> all_of(const poly::Program& p) {
+  std::vector<std::string> out;
+  for (const poly::Statement& s : p.statements) out.push_back(s.name);
+  return out;
 }
 
 }  // namespace
@@ -111,8 +133,19 @@ Expected<IterationPicture> iteration_picture(const poly::ProgramPtr& program,
                                              const poly::Sizes& real,
                                              const IterationRequest& request,
                                              const std::atomic<bool>* stop) {
-  const std::vector<std::string> wanted =
-      request.statements.empty() ? first_of(*program) : request.statements;
+  if (request.statements.empty()) {
+    auto found = poly::with_quota(program->context->get(), poly::kDefaultQuota, [&] {
+      const Expected<Stage> stage = general
+                                        ? small_stage(general, real, request, all_of(*program))
+                                        : real_stage(program, real, request);
+      return stage ? telling(*stage) : std::vector<std::string>();
+    });
+    IterationRequest named = request;
+    named.statements = chosen(*program, found ? *found : std::vector<std::string>());
+    if (named.statements.empty()) return no_picture("the program has no statements");
+    return iteration_picture(program, general, real, named, stop);
+  }
+  const std::vector<std::string>& wanted = request.statements;
   std::string why_not = general ? "" : "the session has the program at these sizes only";
   auto attempt = [&](const Expected<Stage>& stage) -> Expected<IterationPicture> {
     if (!stage) return stage.error();

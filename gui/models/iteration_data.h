@@ -64,7 +64,7 @@ struct IterationPicture {
 
 struct IterationRequest {
   std::vector<poly::TransformStep> steps;  // from the initial schedule; the last may be illegal
-  std::vector<std::string> statements;     // empty: the first of the program
+  std::vector<std::string> statements;     // empty: two that are out of order, else the first
   poly::Sizes sizes;                       // empty: chosen
   // Where to look when the sizes cannot be made small: by statement.
   std::map<std::string, std::vector<int64_t>> focus;

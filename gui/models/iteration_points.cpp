@@ -1,7 +1,6 @@
 #include "gui/models/iteration_points.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "gui/models/iteration_scale.h"
 #include "polyhedral/legality.h"
@@ -30,7 +29,10 @@ bool is_reduced(const poly::Statement& s, size_t dim) {
                                    static_cast<int>(dim)) > 0;
 }
 
-// The dependences of a program are asked for at every picture of it, and stay with its context.
+Refusal stopped_early() { return Refusal{"draw the iterations", "", "stopped", ""}; }
+
+}  // namespace
+
 Expected<std::shared_ptr<const poly::DependenceSet>> dependences_of(const poly::Program& p) {
   const std::string key = "explorer dependences " + std::to_string(poly::content_hash(p));
   if (auto known = p.context->known<poly::DependenceSet>(key)) return known;
@@ -39,10 +41,6 @@ Expected<std::shared_ptr<const poly::DependenceSet>> dependences_of(const poly::
   p.context->keep(key, *std::move(deps));
   return p.context->known<poly::DependenceSet>(key);
 }
-
-Refusal stopped_early() { return Refusal{"draw the iterations", "", "stopped", ""}; }
-
-}  // namespace
 
 Expected<uint64_t> each_point(const isl::set& s, uint64_t most,
                               const std::function<bool(std::span<const int64_t>)>& visit) {
@@ -80,7 +78,7 @@ void PointMaker::clocks_below(const poly::Node& n, const poly::Statement& st, is
   }
   for (size_t k = 0; k < n.children.size(); ++k) {
     Clock next = so_far;
-    if (n.kind == poly::NodeKind::Sequence) {
+    if (n.kind == poly::NodeKind::Sequence && n.children.size() > 1) {
       next.parts.push_back({n.id, "", poly::Mapping::Serial, 1, true});
       next.functions.push_back(poly::constant_aff(st.domain, static_cast<int64_t>(k)));
     }

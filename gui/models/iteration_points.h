@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "gui/models/iteration_data.h"
@@ -43,6 +44,9 @@ class PointMaker {
   std::map<std::string, std::map<std::vector<int64_t>, int>> index_;
   std::map<std::pair<int, int>, size_t> arrow_of_;  // by ends: into out_.arrows
 };
+
+// The dependences of a program, kept with its context.
+Expected<std::shared_ptr<const poly::DependenceSet>> dependences_of(const poly::Program& p);
 
 // Calls visit for the points of a set without parameters, in lexicographic order, until it returns
 // false.

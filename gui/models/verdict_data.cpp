@@ -127,10 +127,12 @@ std::string headline(const VerdictStory& v) {
   return "unknown: " + v.why;
 }
 
+// The verdict names one repair a violated dependence; the schedule has them all.
 poly::Outcome added_by(poly::Outcome o, const poly::Schedule& before) {
+  if (o.schedule) o.verdict.repairs = o.schedule->repairs;
   std::erase_if(o.verdict.repairs, [&](const poly::Repair& r) {
     return std::any_of(before.repairs.begin(), before.repairs.end(), [&](const poly::Repair& old) {
-      return old.band == r.band && old.targets == r.targets && old.sources == r.sources;
+      return old.targets == r.targets && old.sources == r.sources && old.lazy == r.lazy;
     });
   });
   if (o.verdict.kind == poly::VerdictKind::Repairable && o.verdict.repairs.empty()) {

@@ -92,7 +92,7 @@ TEST(IterationData, TilesAreRectanglesInOrder) {
   EXPECT_EQ(p.points[0].at, (std::vector<int64_t>{0, 0, 0}));
   EXPECT_EQ(p.points[4].at, (std::vector<int64_t>{1, 0, 0}));
   EXPECT_EQ(p.points[16].at, (std::vector<int64_t>{0, 4, 0}));
-  EXPECT_EQ(time_text(p, 16), "i0=0 j0=1 i=0 j=4 k=0");
+  EXPECT_EQ(time_text(p, 16), "i0=0 j0=1 i1=0 j1=4 k=0");
   EXPECT_EQ(p.points[16].element, (std::vector<int64_t>{0, 4}));
   EXPECT_EQ(p.statements[0].tensor, "C");
   const std::vector<int> steps = steps_of(p, false);
@@ -145,6 +145,20 @@ TEST(IterationData, IllegalFusionOfSoftmaxIsRed) {
   ASSERT_NE(bad, p.dependences.end());
   EXPECT_EQ(bad->member, "j");
   EXPECT_EQ(fate_words(bad->fate), "out of order");
+}
+
+TEST(IterationData, WithoutAChoiceWhatIsOutOfOrderIsShown) {
+  const auto general = softmax(poly::make_context());
+  const poly::Sizes real = {{"N", 512}, {"M", 1024}};
+  IterationRequest r;
+  EXPECT_EQ(drawn(general, real, r).statements.at(0).name, "S_m");
+  r.steps = {step("fuse", {{"node", poly::initial_schedule(general).root->id},
+                           {"first", 0}, {"last", 2}, {"depth", 2}})};
+  const IterationPicture p = drawn(general, real, r);
+  ASSERT_EQ(p.statements.size(), 2u);
+  EXPECT_EQ(p.statements[0].name, "S_m");
+  EXPECT_EQ(p.statements[1].name, "S_P");
+  EXPECT_GT(count(p, Fate::Violated), 0);
 }
 
 TEST(IterationData, RollingUpdateIsPaid) {
