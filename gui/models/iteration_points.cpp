@@ -3,31 +3,13 @@
 #include <algorithm>
 
 #include "gui/models/iteration_scale.h"
+#include "gui/models/verdict_data.h"
 #include "polyhedral/legality.h"
 
 namespace nautilus::gui {
 namespace {
 
 constexpr int64_t kWindow = 40;  // along a dimension that is shown, at real sizes
-
-std::string kind_words(poly::DepKind k) {
-  switch (k) {
-    case poly::DepKind::Flow:
-      return "flow";
-    case poly::DepKind::Anti:
-      return "anti";
-    case poly::DepKind::Output:
-      return "output";
-    case poly::DepKind::Reduction:
-      break;
-  }
-  return "reduction";
-}
-
-bool is_reduced(const poly::Statement& s, size_t dim) {
-  return s.reduction && std::count(s.reduction->dims.begin(), s.reduction->dims.end(),
-                                   static_cast<int>(dim)) > 0;
-}
 
 Refusal stopped_early() { return Refusal{"draw the iterations", "", "stopped", ""}; }
 
@@ -109,7 +91,7 @@ isl::set PointMaker::window(const poly::Statement& st, const isl::set& domain) c
                            ? focus->second[d]
                            : first ? first->dims[d] : low[d];
     const bool shown = static_cast<int>(d) == x || static_cast<int>(d) == y;
-    const int64_t length = shown ? kWindow : is_reduced(st, d) ? 4 : 1;
+    const int64_t length = shown ? kWindow : reduces(st, d) ? 4 : 1;
     const int64_t from = std::clamp(at - length / 2, low[d], std::max(low[d], high[d] - length + 1));
     const int64_t to = std::min(high[d], from + length - 1);
     const std::string dim = "x" + std::to_string(d);
@@ -129,7 +111,7 @@ std::optional<Refusal> PointMaker::add_statement(const std::string& name) {
   IterStatement info;
   info.name = name;
   info.dims = poly::dim_names(st.domain);
-  for (size_t d = 0; d < info.dims.size(); ++d) info.reduced.push_back(is_reduced(st, d));
+  for (size_t d = 0; d < info.dims.size(); ++d) info.reduced.push_back(reduces(st, d));
   info.tensor = st.write.tensor;
   std::tie(info.x, info.y) = best_dims(st);
   const int number = static_cast<int>(out_.statements.size());

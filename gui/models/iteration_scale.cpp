@@ -42,11 +42,6 @@ std::vector<DimUse> dim_uses(const isl::set& domain) {
   return out;
 }
 
-bool is_reduced(const poly::Statement& s, size_t dim) {
-  return s.reduction && std::count(s.reduction->dims.begin(), s.reduction->dims.end(),
-                                   static_cast<int>(dim)) > 0;
-}
-
 constexpr int64_t kReduced = 4, kOther = 2;
 
 // What each parameter should be, by its most demanding use.
@@ -60,7 +55,7 @@ std::map<std::string, int64_t> wishes(const poly::Program& p,
     const std::vector<DimUse> uses = dim_uses(s.domain);
     for (size_t d = 0; d < uses.size(); ++d) {
       const bool shown = seen && (static_cast<int>(d) == x || static_cast<int>(d) == y);
-      const int64_t wish = shown ? most : is_reduced(s, d) && seen ? kReduced : kOther;
+      const int64_t wish = shown ? most : reduces(s, d) && seen ? kReduced : kOther;
       for (const std::string& q : uses[d].params) out[q] = std::max(out[q], wish);
     }
   }
@@ -81,6 +76,11 @@ std::optional<int64_t> allowed(const isl::set& facts, const std::string& param, 
 }
 
 }  // namespace
+
+bool reduces(const poly::Statement& s, size_t dim) {
+  return s.reduction && std::count(s.reduction->dims.begin(), s.reduction->dims.end(),
+                                   static_cast<int>(dim)) > 0;
+}
 
 std::map<int64_t, int64_t> small_tiles(const std::vector<poly::TransformStep>& steps) {
   std::set<int64_t> sizes;

@@ -17,6 +17,9 @@ std::map<int64_t, int64_t> small_tiles(const std::vector<poly::TransformStep>& s
 std::vector<poly::TransformStep> with_tiles(const std::vector<poly::TransformStep>& steps,
                                             const std::map<int64_t, int64_t>& by);
 
+// Whether a dimension of the statement is folded away by its reduction.
+bool reduces(const poly::Statement& s, size_t dim);
+
 // The two dimensions of a statement that are worth seeing first: those that share a condition (a
 // mask), else the last two.
 std::pair<int, int> best_dims(const poly::Statement& s);

@@ -7,10 +7,6 @@
 namespace nautilus::gui {
 namespace {
 
-bool was_refused(const sched::SearchNode& n) {
-  return n.state == sched::NodeState::Illegal || n.state == sched::NodeState::Unknown;
-}
-
 // The schedule of the last node on the path that is one.
 Expected<poly::Schedule> schedule_of(const Workpiece& w, const Path& path) {
   const Path accepted(path.begin(), was_refused(path.back()) ? path.end() - 1 : path.end());
@@ -20,7 +16,7 @@ Expected<poly::Schedule> schedule_of(const Workpiece& w, const Path& path) {
   return plan->schedule;
 }
 
-Refusal refused(const std::string& why) { return Refusal{"make a schedule", "", why, ""}; }
+Refusal no_schedule(const std::string& why) { return Refusal{"make a schedule", "", why, ""}; }
 
 }  // namespace
 
@@ -48,7 +44,7 @@ TreeAnswer tree_job(const Workpiece& w, const Path& path) {
 Attempt attempt_job(const Workpiece& w, const Path& path, const poly::TransformStep& step) {
   Attempt none;
   none.step = step;
-  const Expected<poly::Schedule> s = path.empty() ? refused("no candidate") : schedule_of(w, path);
+  const Expected<poly::Schedule> s = path.empty() ? no_schedule("no candidate") : schedule_of(w, path);
   if (!s) return none.verdict.why = s.error().text(), none;
   if (s->program == w.program) return try_step(*s, w.dependences(), step);
   const Expected<poly::DependenceSet> deps = poly::dependences(*s->program);
@@ -85,7 +81,7 @@ Why why_job(const Workpiece& w, const CancelToken& c, const Path& path, const Wh
 Expected<std::vector<sched::SearchNode>> hand_job(const Workpiece& w, const Path& path,
                                                   const std::vector<poly::TransformStep>& steps,
                                                   int count) {
-  if (path.empty()) return refused("no candidate is selected");
+  if (path.empty()) return no_schedule("no candidate is selected");
   sched::SearchResult along;
   along.nodes = path;
   for (size_t k = 0; k < path.size(); ++k) {

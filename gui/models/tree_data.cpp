@@ -158,16 +158,22 @@ Attempt try_step(const poly::Schedule& s, const poly::DependenceSet& deps,
   }
 }
 
+poly::TransformStep plain_fusion(const poly::TransformStep& rolling) {
+  const nlohmann::json given = poly::read_json(rolling.params);
+  nlohmann::json params = nlohmann::json::object();
+  for (const poly::ParamInfo& p : poly::transform("fuse")->params)
+    if (given.is_object() && given.contains(p.name)) params[p.name] = given[p.name];
+  return {"fuse", params.dump()};
+}
+
 Expected<poly::Schedule> edit_only(const poly::Schedule& s, const poly::TransformStep& step) {
   const json params = poly::read_json(step.params.empty() ? "{}" : step.params);
   if (params.is_discarded())
     return Refusal{step.name, "", "its parameters are not JSON: " + step.params, ""};
   Expected<poly::Schedule> edited = poly::apply_unchecked(s, step.name, params);
   if (edited || step.name != "rolling_update") return edited;
-  json plain = json::object();  // a correction that is not known: what is left is the fusion
-  for (const poly::ParamInfo& p : poly::transform("fuse")->params)
-    if (params.contains(p.name)) plain[p.name] = params[p.name];
-  return poly::apply_unchecked(s, "fuse", plain);
+  // A correction that is not known: what is left is the fusion.
+  return poly::apply_unchecked(s, "fuse", poly::read_json(plain_fusion(step).params));
 }
 
 }  // namespace nautilus::gui

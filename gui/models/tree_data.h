@@ -56,6 +56,9 @@ struct Attempt {
 Attempt try_step(const poly::Schedule& s, const poly::DependenceSet& deps,
                  const poly::TransformStep& step);
 
+// The fusion that a rolling update pays for, by itself.
+poly::TransformStep plain_fusion(const poly::TransformStep& rolling);
+
 // The order a step asks for, whether or not it is legal: what is drawn of a refused transform.
 Expected<poly::Schedule> edit_only(const poly::Schedule& s, const poly::TransformStep& step);
 

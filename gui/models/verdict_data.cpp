@@ -13,20 +13,6 @@ std::string list_text(const std::vector<std::string>& names) {
   return out;
 }
 
-std::string kind_text(poly::DepKind k) {
-  switch (k) {
-    case poly::DepKind::Flow:
-      return "flow";
-    case poly::DepKind::Anti:
-      return "anti";
-    case poly::DepKind::Output:
-      return "output";
-    case poly::DepKind::Reduction:
-      break;
-  }
-  return "reduction";
-}
-
 std::vector<std::string> dims_of(const poly::Program& p, const std::string& statement) {
   const poly::Statement* st = p.statement(statement);
   return st ? poly::dim_names(st->domain) : std::vector<std::string>();
@@ -41,6 +27,20 @@ std::string lazy_text(const poly::Repair& r) {
 }
 
 }  // namespace
+
+std::string kind_words(poly::DepKind k) {
+  switch (k) {
+    case poly::DepKind::Flow:
+      return "flow";
+    case poly::DepKind::Anti:
+      return "anti";
+    case poly::DepKind::Output:
+      return "output";
+    case poly::DepKind::Reduction:
+      break;
+  }
+  return "reduction";
+}
 
 std::string instance_text(const std::string& statement, const std::vector<std::string>& dims,
                           const std::vector<int64_t>& at) {
@@ -89,7 +89,7 @@ WitnessStory tell(const poly::Program& p, const poly::Witness& w) {
   out.sink_at = w.sink_iter;
   out.tensor = w.tensor;
   out.element = w.element;
-  out.kind = kind_text(w.kind);
+  out.kind = kind_words(w.kind);
   out.sizes.assign(w.sizes.begin(), w.sizes.end());
   out.text = w.text;
   return out;

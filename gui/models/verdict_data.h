@@ -10,6 +10,8 @@
 
 namespace nautilus::gui {
 
+std::string kind_words(poly::DepKind k);  // "flow", "anti", "output", "reduction"
+
 // Two instances that a schedule would run the wrong way round.
 struct WitnessStory {
   std::string source, sink;  // statements
@@ -17,7 +19,7 @@ struct WitnessStory {
   std::vector<int64_t> source_at, sink_at;
   std::string tensor;
   std::vector<int64_t> element;
-  std::string kind;  // "flow", "anti", "output", "reduction"
+  std::string kind;  // of dependence, in words
   std::vector<std::pair<std::string, int64_t>> sizes;
   std::string text;
 };

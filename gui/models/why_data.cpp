@@ -12,10 +12,6 @@
 namespace nautilus::gui {
 namespace {
 
-bool was_refused(const sched::SearchNode& n) {
-  return n.state == sched::NodeState::Illegal || n.state == sched::NodeState::Unknown;
-}
-
 // The path as a result of its own, whose nodes are numbered from 0.
 sched::SearchResult result_of(const std::vector<sched::SearchNode>& path, size_t length) {
   sched::SearchResult out;
@@ -25,14 +21,6 @@ sched::SearchResult result_of(const std::vector<sched::SearchNode>& path, size_t
     out.nodes[k].parent = static_cast<int>(k) - 1;
   }
   return out;
-}
-
-poly::TransformStep plain_fusion(const poly::TransformStep& rolling) {
-  const nlohmann::json given = poly::read_json(rolling.params);
-  nlohmann::json params = nlohmann::json::object();
-  for (const poly::ParamInfo& p : poly::transform("fuse")->params)
-    if (given.is_object() && given.contains(p.name)) params[p.name] = given[p.name];
-  return {"fuse", params.dump()};
 }
 
 // Tells the steps of the node one after the other, until one is refused. Throws isl::exception.
@@ -170,6 +158,10 @@ void add_numbers(const WhyInput& in, Why& out) {
 }
 
 }  // namespace
+
+bool was_refused(const sched::SearchNode& n) {
+  return n.state == sched::NodeState::Illegal || n.state == sched::NodeState::Unknown;
+}
 
 Expected<std::vector<poly::TransformStep>> script_of(const poly::ProgramPtr& program,
                                                      const std::vector<sched::SearchNode>& path) {

@@ -65,6 +65,8 @@ struct WhyInput {
 };
 Why explain(const WhyInput& in, const std::atomic<bool>* stop = nullptr);
 
+bool was_refused(const sched::SearchNode& n);  // illegal, or not known to be legal
+
 // The state in a sentence a newcomer understands: "It was not tried: ...".
 std::string state_sentence(const sched::SearchNode& n, const WhyContext& c);
 std::string number_text(double value, const std::string& unit);  // "3.66 us", "1.25 GB", "12"

@@ -11,7 +11,7 @@
 namespace nautilus::gui {
 namespace {
 
-constexpr double kPadX = 10, kPadY = 4, kLegible = 0.7, kTextFrom = 0.3;
+constexpr double kLegibleTree = 0.7, kTreeTextFrom = 0.3;  // scales
 
 }  // namespace
 
@@ -79,10 +79,10 @@ QPointF ScheduleCanvas::middle_of(poly::NodeId id) const {
 void ScheduleCanvas::fit() {
   viewport_.area = area_in(size());
   viewport_.fit(world(), {12, 12, 12, 12}, 1);
-  if (viewport_.scale < kLegible) {
+  if (viewport_.scale < kLegibleTree) {
     const QSizeF half = viewport_.area.size() / 2;
     viewport_.scale = std::clamp((viewport_.area.width() - 24) / std::max(1.0, world().width()),
-                                 kLegible, 1.0);
+                                 kLegibleTree, 1.0);
     viewport_.centre = world().topLeft() + QPointF(half.width() - 12, half.height() - 12) /
                                                viewport_.scale;
   } else {  // short trees begin at the top left too
@@ -139,19 +139,19 @@ void ScheduleCanvas::paint_row(QPainter& p, int row, double scale) const {
   if (touched_.count(b.id)) {
     p.setPen(theme_.warning());
     p.setFont(theme_.ui());
-    p.drawText(QRectF(r.rect.right() + 3, r.rect.top(), 16, layout_.line_height + kPadY),
+    p.drawText(QRectF(r.rect.right() + 3, r.rect.top(), 16, layout_.line_height + kTreePadY),
                Qt::AlignVCenter, QStringLiteral("●"));
   }
-  if (scale < kTextFrom) return;
+  if (scale < kTreeTextFrom) return;
   QFont strong = theme_.ui();
   strong.setBold(true);
-  double y = r.rect.top() + kPadY;
+  double y = r.rect.top() + kTreePadY;
   for (const TreeLine& l : r.lines) {
     p.setFont(l.strong ? strong : theme_.mono());
     p.setPen(l.strong ? (b.kind == poly::NodeKind::Sequence ? theme_.muted() : theme_.text())
              : l.muted ? theme_.warning()
                        : theme_.text());
-    p.drawText(QRectF(r.rect.left() + kPadX, y, r.rect.width(), layout_.line_height),
+    p.drawText(QRectF(r.rect.left() + kTreePadX, y, r.rect.width(), layout_.line_height),
                Qt::AlignVCenter | Qt::TextSingleLine, l.text);
     y += layout_.line_height;
   }
@@ -169,11 +169,11 @@ void ScheduleCanvas::paint_tree(QPainter& p, const QRectF& seen, double scale) c
   p.setPen(QPen(theme_.line(), 1, Qt::DashLine));
   p.setBrush(Qt::NoBrush);
   p.drawRoundedRect(layout_.storage_rect, 4, 4);
-  double y = layout_.storage_rect.top() + kPadY;
+  double y = layout_.storage_rect.top() + kTreePadY;
   for (const TreeLine& l : layout_.storage) {
     p.setPen(l.strong ? theme_.muted() : theme_.text());
     p.setFont(l.strong ? theme_.ui() : theme_.mono());
-    p.drawText(QRectF(layout_.storage_rect.left() + kPadX, y, layout_.storage_rect.width(),
+    p.drawText(QRectF(layout_.storage_rect.left() + kTreePadX, y, layout_.storage_rect.width(),
                       layout_.line_height),
                Qt::AlignVCenter | Qt::TextSingleLine, l.text);
     y += layout_.line_height;

@@ -6,16 +6,16 @@
 namespace nautilus::gui {
 namespace {
 
-constexpr double kIndent = 22, kPadX = 10, kPadY = 4, kGap = 6, kWidest = 560, kNarrowest = 90;
+constexpr double kTreeIndent = 22, kTreeGap = 6, kWidestBox = 560, kNarrowestBox = 90;
 
-QString text(const std::string& s) { return QString::fromStdString(s); }
+QString as_q(const std::string& s) { return QString::fromStdString(s); }
 
 QString functions_text(const TreeMember& m) {
-  if (m.functions.size() == 1) return text(m.functions.front().second);
+  if (m.functions.size() == 1) return as_q(m.functions.front().second);
   QString out;
   for (const auto& [statements, function] : m.functions)
-    out += (out.isEmpty() ? QString() : QStringLiteral("; ")) + text(statements) +
-           QStringLiteral(": ") + text(function);
+    out += (out.isEmpty() ? QString() : QStringLiteral("; ")) + as_q(statements) +
+           QStringLiteral(": ") + as_q(function);
   return out;
 }
 
@@ -30,10 +30,10 @@ std::vector<TreeLine> lines_of(const TreeBox& b) {
       head += QStringLiteral("sequence of %1").arg(b.children.size());
       break;
     case poly::NodeKind::Filter:
-      head += text(b.text);
+      head += as_q(b.text);
       break;
     case poly::NodeKind::Mark:
-      head += text(b.text);
+      head += as_q(b.text);
       break;
     case poly::NodeKind::Leaf:
       break;
@@ -43,7 +43,7 @@ std::vector<TreeLine> lines_of(const TreeBox& b) {
     out.push_back({member_text(b.members[k]), false, false, static_cast<int>(k)});
   for (const RepairStory& r : b.repairs)
     for (const auto& [tensor, correction] : r.corrections)
-      out.push_back({QStringLiteral("⚒ ") + text(tensor) + QStringLiteral(" ← ") + text(correction),
+      out.push_back({QStringLiteral("⚒ ") + as_q(tensor) + QStringLiteral(" ← ") + as_q(correction),
                      false, true, -1});
   return out;
 }
@@ -52,26 +52,26 @@ std::vector<TreeLine> storage_lines(const TreePicture& tree) {
   std::map<std::string, QString> by_scope;
   for (const auto& [tensor, scope] : tree.scopes) {
     QString& names = by_scope[scope];
-    names += (names.isEmpty() ? QString() : QStringLiteral(", ")) + text(tensor);
+    names += (names.isEmpty() ? QString() : QStringLiteral(", ")) + as_q(tensor);
   }
   std::vector<TreeLine> out;
   if (by_scope.empty()) return out;
   out.push_back({QStringLiteral("temporaries"), true, false, -1});
   for (const auto& [scope, names] : by_scope)
-    out.push_back({QStringLiteral("in %1: ").arg(text(scope)) + names, false, false, -1});
+    out.push_back({QStringLiteral("in %1: ").arg(as_q(scope)) + names, false, false, -1});
   return out;
 }
 
 // Shortens lines that are too wide and returns the width of the widest.
 double fit_lines(std::vector<TreeLine>& lines, const QFontMetricsF& font,
                  const QFontMetricsF& mono) {
-  double widest = kNarrowest;
+  double widest = kNarrowestBox;
   for (TreeLine& l : lines) {
     const QFontMetricsF& f = l.strong ? font : mono;
-    l.text = f.elidedText(l.text, Qt::ElideRight, kWidest);
+    l.text = f.elidedText(l.text, Qt::ElideRight, kWidestBox);
     widest = std::max(widest, f.horizontalAdvance(l.text));
   }
-  return widest + 2 * kPadX;
+  return widest + 2 * kTreePadX;
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ QString mapping_glyph(poly::Mapping m) {
 }
 
 QString member_text(const TreeMember& m) {
-  QString out = text(m.name);
+  QString out = as_q(m.name);
   if (m.step != 1) out += QStringLiteral(" ×%1").arg(m.step);
   if (m.mapping != poly::Mapping::Serial) {
     const std::string_view name = poly::mapping_name(m.mapping);
@@ -117,7 +117,7 @@ QString member_text(const TreeMember& m) {
            QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
   }
   const QString f = functions_text(m);
-  return f == text(m.name) || f.isEmpty() ? out : out + QStringLiteral(" = ") + f;
+  return f == as_q(m.name) || f.isEmpty() ? out : out + QStringLiteral(" = ") + f;
 }
 
 QString row_text(const TreePicture& tree, int row) {
@@ -127,7 +127,7 @@ QString row_text(const TreePicture& tree, int row) {
   if (b.kind != poly::NodeKind::Filter && !b.statements.empty()) {
     out += QStringLiteral("\nof ");
     for (size_t k = 0; k < b.statements.size() && k < 12; ++k)
-      out += (k ? QStringLiteral(", ") : QString()) + text(b.statements[k]);
+      out += (k ? QStringLiteral(", ") : QString()) + as_q(b.statements[k]);
     if (b.statements.size() > 12) out += QStringLiteral(", …");
   }
   return out;
@@ -141,18 +141,18 @@ TreeLayout lay_out(const TreePicture& tree, const QFontMetricsF& font, const QFo
     TreeRow row;
     row.lines = lines_of(b);
     const double width = fit_lines(row.lines, font, mono);
-    const double height = out.line_height * static_cast<double>(row.lines.size()) + 2 * kPadY;
-    row.rect = QRectF(b.depth * kIndent, y, width, height);
+    const double height = out.line_height * static_cast<double>(row.lines.size()) + 2 * kTreePadY;
+    row.rect = QRectF(b.depth * kTreeIndent, y, width, height);
     out.bounds = out.bounds.united(row.rect);
-    y += height + kGap;
+    y += height + kTreeGap;
     out.rows.push_back(std::move(row));
   }
   out.storage = storage_lines(tree);
   if (!out.storage.empty()) {
     const double width = fit_lines(out.storage, font, mono);
     out.storage_rect =
-        QRectF(0, y + kGap, width,
-               out.line_height * static_cast<double>(out.storage.size()) + 2 * kPadY);
+        QRectF(0, y + kTreeGap, width,
+               out.line_height * static_cast<double>(out.storage.size()) + 2 * kTreePadY);
     out.bounds = out.bounds.united(out.storage_rect);
   }
   return out;
@@ -178,7 +178,7 @@ int TreeLayout::row_at(QPointF p) const {
 int TreeLayout::member_at(int row, QPointF p) const {
   if (row < 0) return -1;
   const TreeRow& r = rows[static_cast<size_t>(row)];
-  const int line = static_cast<int>((p.y() - r.rect.top() - kPadY) / line_height);
+  const int line = static_cast<int>((p.y() - r.rect.top() - kTreePadY) / line_height);
   if (line < 0 || line >= static_cast<int>(r.lines.size())) return -1;
   return r.lines[static_cast<size_t>(line)].member;
 }

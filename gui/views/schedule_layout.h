@@ -10,6 +10,8 @@
 
 namespace nautilus::gui {
 
+constexpr double kTreePadX = 10, kTreePadY = 4;  // within a box
+
 struct TreeLine {
   QString text;        // as it is drawn
   bool strong = false, muted = false;

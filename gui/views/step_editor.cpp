@@ -17,24 +17,24 @@ using nlohmann::json;
 
 constexpr int kSettleMs = 150;
 
-QString escaped(const std::string& s) { return QString::fromStdString(s).toHtmlEscaped(); }
+QString editor_text(const std::string& s) { return QString::fromStdString(s).toHtmlEscaped(); }
 
-QString pre(const std::string& s) {
-  return QStringLiteral("<pre style='margin:2px 0 6px 0'>%1</pre>").arg(escaped(s));
+QString editor_pre(const std::string& s) {
+  return QStringLiteral("<pre style='margin:2px 0 6px 0'>%1</pre>").arg(editor_text(s));
 }
 
 // What a transform is, from the registry.
 QString help_html(const poly::TransformInfo& t) {
-  QString out = QStringLiteral("<p>%1</p>").arg(escaped(t.doc));
+  QString out = QStringLiteral("<p>%1</p>").arg(editor_text(t.doc));
   if (!t.before.empty())
     out += QStringLiteral("<b>%1</b>%2<b>%3</b>%4")
-               .arg(StepEditor::tr("before"), pre(t.before), StepEditor::tr("after"), pre(t.after));
+               .arg(StepEditor::tr("before"), editor_pre(t.before), StepEditor::tr("after"), editor_pre(t.after));
   return out;
 }
 
 // A transform that a suggestion speaks of becomes a link.
 QString linked(const std::string& suggestion) {
-  QString out = escaped(suggestion);
+  QString out = editor_text(suggestion);
   for (const poly::TransformInfo& t : poly::transforms()) {
     const QString name = QString::fromStdString(t.name);
     if (!name.contains(u'_') || !out.contains(name)) continue;
@@ -51,16 +51,16 @@ QString attempt_html(const Attempt& a) {
   for (const WitnessStory& w : v.witness)
     if (v.kind == poly::VerdictKind::Repairable)
       out += QStringLiteral("<p>%1 %2</p>")
-                 .arg(StepEditor::tr("By itself the order would break:"), escaped(w.text));
+                 .arg(StepEditor::tr("By itself the order would break:"), editor_text(w.text));
   for (const RepairStory& r : v.repairs)
     for (const auto& [tensor, correction] : r.corrections)
       out += QStringLiteral("<p>%1<br><code>%2 \u2190 %3</code></p>")
-                 .arg(StepEditor::tr("Correction of the running value:"), escaped(tensor),
-                      escaped(correction));
+                 .arg(StepEditor::tr("Correction of the running value:"), editor_text(tensor),
+                      editor_text(correction));
   for (const std::string& r : v.relaxations)
-    out += QStringLiteral("<p>%1</p>").arg(escaped(r));
+    out += QStringLiteral("<p>%1</p>").arg(editor_text(r));
   if (!a.diff.empty())
-    out += QStringLiteral("<b>%1</b>%2").arg(StepEditor::tr("the tree changes"), pre(a.diff));
+    out += QStringLiteral("<b>%1</b>%2").arg(StepEditor::tr("the tree changes"), editor_pre(a.diff));
   return out;
 }
 
@@ -96,7 +96,7 @@ QColor verdict_colour(poly::VerdictKind k, const Theme& theme) {
 
 QString verdict_html(const VerdictStory& v, const Theme& theme) {
   return QStringLiteral("<span style='color:%1'><b>%2</b></span> %3")
-      .arg(verdict_colour(v.kind, theme).name(), verdict_glyph(v.kind), escaped(headline(v)));
+      .arg(verdict_colour(v.kind, theme).name(), verdict_glyph(v.kind), editor_text(headline(v)));
 }
 
 StepEditor::StepEditor(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {

@@ -32,14 +32,14 @@ QString name_text(const json& v) {
   return QString::fromStdString(v.is_string() ? v.get<std::string>() : v.is_null() ? "" : v.dump());
 }
 
-QHBoxLayout* row_of(QWidget* w) {
+QHBoxLayout* field_row(QWidget* w) {
   auto* row = new QHBoxLayout(w);
   row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(4);
   return row;
 }
 
-void describe(QWidget* w, const poly::ParamInfo& p) {
+void describe_field(QWidget* w, const poly::ParamInfo& p) {
   const QString help = QString::fromStdString(p.help);
   w->setToolTip(help);
   w->setAccessibleName(QString::fromStdString(p.name));
@@ -49,11 +49,11 @@ void describe(QWidget* w, const poly::ParamInfo& p) {
 class NodeField : public StepField {
  public:
   NodeField(const poly::ParamInfo& info, QWidget* parent) : StepField(info, parent) {
-    auto* row = row_of(this);
+    auto* row = field_row(this);
     box_ = new QComboBox(this);
     box_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box_->setMinimumContentsLength(14);
-    describe(box_, info);
+    describe_field(box_, info);
     pick_ = new QToolButton(this);
     pick_->setText(QStringLiteral("⌖"));
     pick_->setCheckable(true);
@@ -104,14 +104,14 @@ class NodeField : public StepField {
 class IntegerField : public StepField {
  public:
   IntegerField(const poly::ParamInfo& info, QWidget* parent) : StepField(info, parent) {
-    auto* row = row_of(this);
+    auto* row = field_row(this);
     spin_ = new QSpinBox(this);
     const bool bounded = info.min != 0 || info.max != 0;
     const int low = bounded ? as_int(info.min) : std::numeric_limits<int>::min();
     spin_->setRange(info.optional ? low - 1 : low,
                     bounded ? as_int(info.max) : std::numeric_limits<int>::max());
     if (info.optional) spin_->setSpecialValueText(tr("default"));
-    describe(spin_, info);
+    describe_field(spin_, info);
     spin_->setToolTip(bounded ? tr("%1 (%2 to %3)").arg(spin_->toolTip()).arg(low)
                                     .arg(spin_->maximum())
                               : spin_->toolTip());
@@ -134,7 +134,7 @@ class IntegerField : public StepField {
 class IntegerListField : public StepField {
  public:
   IntegerListField(const poly::ParamInfo& info, QWidget* parent) : StepField(info, parent) {
-    row_of(this);
+    field_row(this);
   }
   json value() const override {
     json out = json::array();
@@ -172,7 +172,7 @@ class IntegerListField : public StepField {
       const bool bounded = info_.min != 0 || info_.max != 0;
       s->setRange(bounded ? as_int(info_.min) : std::numeric_limits<int>::min(),
                   bounded ? as_int(info_.max) : std::numeric_limits<int>::max());
-      describe(s, info_);
+      describe_field(s, info_);
       const QSignalBlocker quiet(s);
       s->setValue(spins_.isEmpty() ? 32 : spins_.last()->value());
       s->setMinimumWidth(64);
@@ -188,11 +188,11 @@ class IntegerListField : public StepField {
 class NameField : public StepField {
  public:
   NameField(const poly::ParamInfo& info, QWidget* parent) : StepField(info, parent) {
-    auto* row = row_of(this);
+    auto* row = field_row(this);
     box_ = new QComboBox(this);
     box_->setEditable(true);
     box_->setInsertPolicy(QComboBox::NoInsert);
-    describe(box_, info);
+    describe_field(box_, info);
     row->addWidget(box_, 1);
     setFocusProxy(box_);
     connect(box_, &QComboBox::currentTextChanged, this, [this] { edited(); });
@@ -222,9 +222,9 @@ class NameField : public StepField {
 class NameListField : public StepField {
  public:
   NameListField(const poly::ParamInfo& info, QWidget* parent) : StepField(info, parent) {
-    auto* row = row_of(this);
+    auto* row = field_row(this);
     line_ = new QLineEdit(this);
-    describe(line_, info);
+    describe_field(line_, info);
     if (info.optional) line_->setPlaceholderText(tr("default"));
     more_ = new QToolButton(this);
     more_->setText(QStringLiteral("±"));
@@ -300,11 +300,11 @@ class NameListField : public StepField {
 class ChoiceField : public StepField {
  public:
   ChoiceField(const poly::ParamInfo& info, QWidget* parent) : StepField(info, parent) {
-    auto* row = row_of(this);
+    auto* row = field_row(this);
     box_ = new QComboBox(this);
     if (info.optional) box_->addItem(tr("default"));
     for (const std::string& c : info.choices) box_->addItem(QString::fromStdString(c));
-    describe(box_, info);
+    describe_field(box_, info);
     row->addWidget(box_, 1);
     setFocusProxy(box_);
     connect(box_, &QComboBox::currentIndexChanged, this, [this] { edited(); });
@@ -325,9 +325,9 @@ class ChoiceField : public StepField {
 class TextField : public StepField {
  public:
   TextField(const poly::ParamInfo& info, QWidget* parent) : StepField(info, parent) {
-    auto* row = row_of(this);
+    auto* row = field_row(this);
     line_ = new QLineEdit(this);
-    describe(line_, info);
+    describe_field(line_, info);
     row->addWidget(line_, 1);
     setFocusProxy(line_);
     connect(line_, &QLineEdit::textChanged, this, [this] { edited(); });

@@ -15,18 +15,14 @@ namespace {
 using namespace poly::testing_programs;
 using nlohmann::json;
 
-poly::TransformStep step(const std::string& name, const json& params) {
-  return {name, params.dump()};
-}
-
-poly::ProgramPtr bound(const poly::ProgramPtr& general, const poly::Sizes& sizes) {
+poly::ProgramPtr at_sizes(const poly::ProgramPtr& general, const poly::Sizes& sizes) {
   return std::make_shared<const poly::Program>(
       poly::restrict_to_demanded(*poly::bind_sizes(*general, sizes)));
 }
 
 IterationPicture drawn(const poly::ProgramPtr& general, const poly::Sizes& sizes,
                        const IterationRequest& r) {
-  auto p = iteration_picture(bound(general, sizes), general, sizes, r);
+  auto p = iteration_picture(at_sizes(general, sizes), general, sizes, r);
   EXPECT_TRUE(p) << p.error().text();
   return p ? *p : IterationPicture();
 }
@@ -37,7 +33,7 @@ poly::NodeId inner_band(const poly::ProgramPtr& p) {
   return poly::preorder(s)[2]->id;
 }
 
-int count(const IterationPicture& p, Fate f) {
+int arrows_with(const IterationPicture& p, Fate f) {
   return static_cast<int>(std::count_if(p.arrows.begin(), p.arrows.end(),
                                         [&](const IterArrow& a) { return a.fate == f; }));
 }
@@ -117,7 +113,7 @@ TEST(IterationData, TilesOfValuesAndBlocksRunAtOnce) {
   const std::vector<int> alone = steps_of(p, false), together = steps_of(p, true);
   EXPECT_EQ(*std::max_element(alone.begin(), alone.end()), 7);     // four blocks of two steps
   EXPECT_EQ(*std::max_element(together.begin(), together.end()), 1);
-  EXPECT_EQ(count(p, Fate::Violated), 0);
+  EXPECT_EQ(arrows_with(p, Fate::Violated), 0);
 }
 
 TEST(IterationData, IllegalFusionOfSoftmaxIsRed) {
@@ -129,8 +125,8 @@ TEST(IterationData, IllegalFusionOfSoftmaxIsRed) {
                            {"first", 0}, {"last", 2}, {"depth", 2}})};
   const IterationPicture p = drawn(general, real, r);
   EXPECT_TRUE(p.scaled);
-  EXPECT_GT(count(p, Fate::Violated), 0);
-  EXPECT_GT(count(p, Fate::Kept), 0);
+  EXPECT_GT(arrows_with(p, Fate::Violated), 0);
+  EXPECT_GT(arrows_with(p, Fate::Kept), 0);
   for (const IterArrow& a : p.arrows) {
     const IterPoint &from = p.points[static_cast<size_t>(a.from)],
                     &to = p.points[static_cast<size_t>(a.to)];
@@ -158,7 +154,7 @@ TEST(IterationData, WithoutAChoiceWhatIsOutOfOrderIsShown) {
   ASSERT_EQ(p.statements.size(), 2u);
   EXPECT_EQ(p.statements[0].name, "S_m");
   EXPECT_EQ(p.statements[1].name, "S_P");
-  EXPECT_GT(count(p, Fate::Violated), 0);
+  EXPECT_GT(arrows_with(p, Fate::Violated), 0);
 }
 
 TEST(IterationData, RollingUpdateIsPaid) {
@@ -169,8 +165,8 @@ TEST(IterationData, RollingUpdateIsPaid) {
   r.steps = {step("rolling_update", {{"node", poly::initial_schedule(general).root->id},
                                      {"first", 0}, {"last", 3}, {"depth", 2}})};
   const IterationPicture p = drawn(general, real, r);
-  EXPECT_EQ(count(p, Fate::Violated), 0);
-  EXPECT_GT(count(p, Fate::Paid), 0);
+  EXPECT_EQ(arrows_with(p, Fate::Violated), 0);
+  EXPECT_GT(arrows_with(p, Fate::Paid), 0);
 }
 
 TEST(IterationData, ARollingUpdateWithoutACorrectionIsDrawnAsItsFusion) {
@@ -180,7 +176,7 @@ TEST(IterationData, ARollingUpdateWithoutACorrectionIsDrawnAsItsFusion) {
   r.steps = {step("rolling_update", {{"node", poly::initial_schedule(general).root->id},
                                      {"first", 0}, {"last", 3}, {"depth", 2}})};
   const IterationPicture p = drawn(general, {{"N", 64}, {"M", 64}}, r);
-  EXPECT_GT(count(p, Fate::Violated), 0);
+  EXPECT_GT(arrows_with(p, Fate::Violated), 0);
 }
 
 TEST(IterationData, ScalarsAndStatementsThatNeverRun) {
@@ -204,7 +200,7 @@ TEST(IterationData, WithoutFreeSizesItIsAWindow) {
   IterationRequest r;
   r.statements = {"S_P"};
   r.focus = {{"S_P", {300, 512}}};
-  auto p = iteration_picture(bound(general, real), nullptr, real, r);
+  auto p = iteration_picture(at_sizes(general, real), nullptr, real, r);
   ASSERT_TRUE(p) << p.error().text();
   EXPECT_TRUE(p->cropped);
   EXPECT_FALSE(p->scaled);
@@ -224,7 +220,7 @@ TEST(IterationData, SixtyStatementsTwoAtATime) {
   const IterationPicture p = drawn(general, {{"N", 100000}}, r);
   EXPECT_EQ(p.available.size(), 60u);
   EXPECT_EQ(p.points.size(), 24u);
-  EXPECT_EQ(count(p, Fate::Kept), 12);
+  EXPECT_EQ(arrows_with(p, Fate::Kept), 12);
   EXPECT_EQ(p.statements[0].y, -1);
   // The first runs completely before the second.
   EXPECT_EQ(p.points[11].statement, 0);
@@ -242,7 +238,7 @@ TEST(IterationData, BudgetsAndStops) {
   EXPECT_EQ(p.arrows.size(), 50u);
   EXPECT_NE(p.notes.back().find("only the first 50"), std::string::npos);
   const std::atomic<bool> stop = true;
-  EXPECT_FALSE(iteration_picture(bound(general, real), general, real, r, &stop));
+  EXPECT_FALSE(iteration_picture(at_sizes(general, real), general, real, r, &stop));
   r.statements = {"no_such"};  // the first one instead
   EXPECT_EQ(drawn(general, real, r).statements[0].name, "S_m");
 }

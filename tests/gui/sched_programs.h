@@ -5,6 +5,10 @@
 
 namespace nautilus::poly::testing_programs {
 
+inline TransformStep step(const std::string& name, const json& params) {
+  return {name, params.dump()};
+}
+
 // Row maximum, sum of exponentials relative to it, quotient: fusing at j needs a correction.
 inline ProgramPtr softmax(ContextPtr ctx) {
   const std::string ij = "0 <= i < N and 0 <= j < M";
@@ -18,6 +22,10 @@ inline ProgramPtr softmax(ContextPtr ctx) {
   b.statement("Y", "i,j", ij, "i,j", {{"X", "i,j"}, {"m", "i"}, {"l", "i"}},
               exp(rd(0) - rd(1)) / rd(2));
   return b.done();
+}
+
+inline TransformStep step(const std::string& name, const json& params) {
+  return {name, params.dump()};
 }
 
 // Row maximum, sum of exponentials and output as an accumulator that only the end reads: the whole

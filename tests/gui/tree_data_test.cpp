@@ -13,10 +13,6 @@ namespace {
 using namespace poly::testing_programs;
 using nlohmann::json;
 
-poly::TransformStep step(const std::string& name, const json& params) {
-  return {name, params.dump()};
-}
-
 TEST(TreeData, InitialScheduleOfMatmul) {
   const Session t(matmul(poly::make_context()));
   const TreePicture p = tree_picture(t.s);
