@@ -36,9 +36,8 @@ void rank(Document& document, int node) {
   const sched::SearchNode& n = *document.node(node);
   if (n.state != sched::NodeState::Complete || n.seconds <= 0) return;
   std::vector<int> best = document.best();
-  const auto slower = std::find_if(best.begin(), best.end(), [&](int id) {
-    return document.node(id)->seconds > n.seconds;
-  });
+  const auto slower = std::find_if(best.begin(), best.end(),
+                                   [&](int id) { return document.node(id)->seconds > n.seconds; });
   best.insert(slower, node);
   document.set_answer(best, document.session().result.pareto);
 }

@@ -24,8 +24,8 @@ class HandSteps : public QObject {
   HandSteps(Document& document, Selection& selection, Bench& bench, QObject* parent = nullptr);
   void set_adder(Adder adder) { adder_ = std::move(adder); }
 
-  // Makes the candidate, selects it, and enters the undo stack. Also an illegal one: it is kept with
-  // the witness as its reason.
+  // Makes the candidate, selects it, and enters the undo stack. Also an illegal one: it is kept
+  // with the witness as its reason.
   void apply(int parent, const Steps& steps);
   // Replays a script from the program as it was written.
   void replay(const Steps& steps) { apply(0, steps); }

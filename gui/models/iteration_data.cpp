@@ -135,9 +135,8 @@ Expected<IterationPicture> iteration_picture(const poly::ProgramPtr& program,
                                              const std::atomic<bool>* stop) {
   if (request.statements.empty()) {
     auto found = poly::with_quota(program->context->get(), poly::kDefaultQuota, [&] {
-      const Expected<Stage> stage = general
-                                        ? small_stage(general, real, request, all_of(*program))
-                                        : real_stage(program, real, request);
+      const Expected<Stage> stage = general ? small_stage(general, real, request, all_of(*program))
+                                            : real_stage(program, real, request);
       return stage ? telling(*stage) : std::vector<std::string>();
     });
     IterationRequest named = request;

@@ -25,12 +25,12 @@ struct TimePart {
 struct IterStatement {
   std::string name;
   std::vector<std::string> dims;
-  std::vector<bool> reduced;  // by dimension
-  std::string tensor;         // that it writes
-  int x = -1, y = -1;         // the dimensions to show first; -1: there is none
-  std::vector<int64_t> low, high;              // of the points below, inclusive; empty: no points
-  std::vector<std::vector<TimePart>> clocks;   // one a leaf that it runs in
-  bool complete = true;                        // false: some points are left out
+  std::vector<bool> reduced;                  // by dimension
+  std::string tensor;                         // that it writes
+  int x = -1, y = -1;                         // the dimensions to show first; -1: there is none
+  std::vector<int64_t> low, high;             // of the points below, inclusive; empty: no points
+  std::vector<std::vector<TimePart>> clocks;  // one a leaf that it runs in
+  bool complete = true;                       // false: some points are left out
 };
 struct IterPoint {
   int statement = 0, clock = 0;

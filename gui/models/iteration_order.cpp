@@ -54,8 +54,7 @@ std::vector<TileRect> tile_rects(const IterationPicture& p, int statement, int x
     if (key.empty()) continue;
     const int64_t px = at.at[static_cast<size_t>(x)];
     const int64_t py = y < 0 ? 0 : at.at[static_cast<size_t>(y)];
-    auto [tile, fresh] =
-        tiles.emplace(std::pair(at.clock, key), TileRect{px, py, px, py, name});
+    auto [tile, fresh] = tiles.emplace(std::pair(at.clock, key), TileRect{px, py, px, py, name});
     TileRect& r = tile->second;
     r.x0 = std::min(r.x0, px), r.x1 = std::max(r.x1, px);
     r.y0 = std::min(r.y0, py), r.y1 = std::max(r.y1, py);

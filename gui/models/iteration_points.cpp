@@ -36,8 +36,7 @@ Expected<uint64_t> each_point(const isl::set& s, uint64_t most,
                                   .insert_partial_schedule(band)
                                   .schedule();
   return poly::for_each_instance(
-      order, most,
-      [&](const std::string&, std::span<const int64_t> dims) { return visit(dims); });
+      order, most, [&](const std::string&, std::span<const int64_t> dims) { return visit(dims); });
 }
 
 void PointMaker::clocks_below(const poly::Node& n, const poly::Statement& st, isl::set left,
@@ -87,12 +86,13 @@ isl::set PointMaker::window(const poly::Statement& st, const isl::set& domain) c
   std::string tuple, box, text;
   const std::vector<std::string> names = poly::dim_names(domain);
   for (unsigned d = 0; d < n; ++d) {
-    const int64_t at = focus != request_.focus.end() && d < focus->second.size()
-                           ? focus->second[d]
-                           : first ? first->dims[d] : low[d];
+    const int64_t at = focus != request_.focus.end() && d < focus->second.size() ? focus->second[d]
+                       : first                                                   ? first->dims[d]
+                                                                                 : low[d];
     const bool shown = static_cast<int>(d) == x || static_cast<int>(d) == y;
     const int64_t length = shown ? kWindow : reduces(st, d) ? 4 : 1;
-    const int64_t from = std::clamp(at - length / 2, low[d], std::max(low[d], high[d] - length + 1));
+    const int64_t from =
+        std::clamp(at - length / 2, low[d], std::max(low[d], high[d] - length + 1));
     const int64_t to = std::min(high[d], from + length - 1);
     const std::string dim = "x" + std::to_string(d);
     tuple += (d ? ", " : "") + dim;

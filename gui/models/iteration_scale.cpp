@@ -49,8 +49,7 @@ std::map<std::string, int64_t> wishes(const poly::Program& p,
                                       const std::vector<std::string>& statements, int64_t most) {
   std::map<std::string, int64_t> out;
   for (const poly::Statement& s : p.statements) {
-    const bool seen =
-        std::find(statements.begin(), statements.end(), s.name) != statements.end();
+    const bool seen = std::find(statements.begin(), statements.end(), s.name) != statements.end();
     const auto [x, y] = best_dims(s);
     const std::vector<DimUse> uses = dim_uses(s.domain);
     for (size_t d = 0; d < uses.size(); ++d) {
@@ -78,22 +77,22 @@ std::optional<int64_t> allowed(const isl::set& facts, const std::string& param, 
 }  // namespace
 
 bool reduces(const poly::Statement& s, size_t dim) {
-  return s.reduction && std::count(s.reduction->dims.begin(), s.reduction->dims.end(),
-                                   static_cast<int>(dim)) > 0;
+  return s.reduction &&
+         std::count(s.reduction->dims.begin(), s.reduction->dims.end(), static_cast<int>(dim)) > 0;
 }
 
 std::map<int64_t, int64_t> small_tiles(const std::vector<poly::TransformStep>& steps) {
   std::set<int64_t> sizes;
   for (const poly::TransformStep& step : steps) {
     json params = poly::read_json(step.params.empty() ? "{}" : step.params);
-    if (params.is_object()) each_tile(step, params, [&](json& v) { sizes.insert(v.get<int64_t>()); });
+    if (params.is_object())
+      each_tile(step, params, [&](json& v) { sizes.insert(v.get<int64_t>()); });
   }
   std::map<int64_t, int64_t> out;
   if (sizes.empty()) return out;
   const int64_t least = *sizes.begin();
   const int64_t unit = std::min<int64_t>(least, sizes.size() == 1 ? 4 : 2);
-  for (int64_t t : sizes)
-    out[t] = unit * std::clamp<int64_t>((t + least / 2) / least, 1, 4);
+  for (int64_t t : sizes) out[t] = unit * std::clamp<int64_t>((t + least / 2) / least, 1, 4);
   return out;
 }
 

@@ -44,7 +44,8 @@ TreeAnswer tree_job(const Workpiece& w, const Path& path) {
 Attempt attempt_job(const Workpiece& w, const Path& path, const poly::TransformStep& step) {
   Attempt none;
   none.step = step;
-  const Expected<poly::Schedule> s = path.empty() ? no_schedule("no candidate") : schedule_of(w, path);
+  const Expected<poly::Schedule> s =
+      path.empty() ? no_schedule("no candidate") : schedule_of(w, path);
   if (!s) return none.verdict.why = s.error().text(), none;
   if (s->program == w.program) return try_step(*s, w.dependences(), step);
   const Expected<poly::DependenceSet> deps = poly::dependences(*s->program);

@@ -11,8 +11,8 @@ namespace nautilus::gui {
 
 using Path = std::vector<sched::SearchNode>;  // from the root of the search to a node
 
-// The schedule tree of a candidate. Of one that was refused: the order that its steps ask for, as far
-// as it can be made.
+// The schedule tree of a candidate. Of one that was refused: the order that its steps ask for, as
+// far as it can be made.
 struct TreeAnswer {
   TreePicture tree;
   std::string remark;  // what is special about it; "" if nothing

@@ -103,7 +103,8 @@ json first_value(const TreePicture& tree, const poly::TransformInfo& t, const po
       if (p.min == 0 && p.max == 0) return 0;
       return std::clamp<int64_t>(1, p.min, p.max);
     case ParamKind::IntegerList:
-      return json(std::vector<int64_t>(band ? std::max<size_t>(1, band->members.size()) : 1, kTile));
+      return json(
+          std::vector<int64_t>(band ? std::max<size_t>(1, band->members.size()) : 1, kTile));
     case ParamKind::Name: {
       const std::vector<std::string> names = name_choices(tree, t, p, so_far);
       const bool known = std::find(names.begin(), names.end(), statement) != names.end();

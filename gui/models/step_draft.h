@@ -14,8 +14,8 @@ namespace nautilus::gui {
 // band"): rows of the tree.
 std::vector<int> eligible_rows(const TreePicture& tree, const poly::ParamInfo& p);
 
-// What a Name(List) parameter can name, given the others: members of the band in `node`, statements,
-// temporaries or axes. Empty: anything.
+// What a Name(List) parameter can name, given the others: members of the band in `node`,
+// statements, temporaries or axes. Empty: anything.
 std::vector<std::string> name_choices(const TreePicture& tree, const poly::TransformInfo& t,
                                       const poly::ParamInfo& p, const nlohmann::json& params);
 

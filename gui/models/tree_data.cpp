@@ -47,8 +47,8 @@ int append(const poly::Schedule& s, const poly::Node& n, const json& j, int pare
   out.boxes.push_back(std::move(b));
   for (size_t k = 0; k < n.children.size(); ++k) {
     if (n.children[k]->kind == poly::NodeKind::Leaf) continue;
-    const int child = append(s, *n.children[k], j.at("children").at(k), row, static_cast<int>(k),
-                             out);
+    const int child =
+        append(s, *n.children[k], j.at("children").at(k), row, static_cast<int>(k), out);
     out.boxes[static_cast<size_t>(row)].children.push_back(child);
   }
   out.boxes[static_cast<size_t>(row)].last = static_cast<int>(out.boxes.size()) - 1;
@@ -105,8 +105,8 @@ TreePicture tree_picture(const poly::Schedule& s) {
     if (t.kind != poly::TensorKind::Temp) continue;
     out.temporaries.push_back(t.name);
     const auto scope = s.scopes.find(t.name);
-    out.scopes.emplace_back(t.name, std::string(poly::scope_name(scope == s.scopes.end()
-                                                                     ? poly::Scope::Global
+    out.scopes.emplace_back(
+        t.name, std::string(poly::scope_name(scope == s.scopes.end() ? poly::Scope::Global
                                                                      : scope->second)));
   }
   std::set<std::string> axes;

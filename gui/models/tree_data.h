@@ -22,10 +22,10 @@ struct TreeMember {
 struct TreeBox {
   poly::NodeId id = 0;
   poly::NodeKind kind = poly::NodeKind::Leaf;
-  int parent = -1;    // row of the parent, -1: the root
-  int position = 0;   // among the parent's children
+  int parent = -1;   // row of the parent, -1: the root
+  int position = 0;  // among the parent's children
   int depth = 0;
-  int last = 0;       // row of the last node below it (its own if none)
+  int last = 0;                         // row of the last node below it (its own if none)
   std::vector<TreeMember> members;      // Band
   bool permutable = false;              // Band
   std::string text;                     // Filter: its instances; Mark: the mark
@@ -35,7 +35,7 @@ struct TreeBox {
 };
 
 struct TreePicture {
-  std::vector<TreeBox> boxes;  // preorder: a box's row is its index
+  std::vector<TreeBox> boxes;                               // preorder: a box's row is its index
   std::vector<std::pair<std::string, std::string>> scopes;  // temporaries: "P", "register"
   std::vector<std::string> statements, temporaries, axes;
   std::vector<poly::TransformStep> script;  // from the initial schedule
@@ -48,9 +48,9 @@ std::string box_title(const TreeBox& b);  // "band 26 [j0, j]"
 struct Attempt {
   poly::TransformStep step;  // with what it left open filled in, once it was accepted
   VerdictStory verdict;
-  TreePicture after;                   // of an accepted step, else empty
-  std::string diff;                    // "+ 12: band ..." a line
-  std::vector<poly::NodeId> touched;   // nodes of `after` that are new or differ
+  TreePicture after;                  // of an accepted step, else empty
+  std::string diff;                   // "+ 12: band ..." a line
+  std::vector<poly::NodeId> touched;  // nodes of `after` that are new or differ
 };
 // Never throws; `deps` are those of s.program.
 Attempt try_step(const poly::Schedule& s, const poly::DependenceSet& deps,

@@ -52,8 +52,7 @@ std::string instance_text(const std::string& statement, const std::vector<std::s
 
 std::string element_text(const std::string& tensor, const std::vector<int64_t>& element) {
   std::string out = tensor;
-  for (size_t k = 0; k < element.size(); ++k)
-    out += (k ? ", " : "[") + std::to_string(element[k]);
+  for (size_t k = 0; k < element.size(); ++k) out += (k ? ", " : "[") + std::to_string(element[k]);
   return element.empty() ? out : out + "]";
 }
 
@@ -65,9 +64,9 @@ RepairStory tell(const poly::Repair& r) {
   out.via = r.via;
   if (r.term) out.term = to_string(r.term);
   for (size_t k = 0; k < r.corrections.size(); ++k)
-    out.corrections.emplace_back(k < r.target_tensors.size() ? r.target_tensors[k]
-                                                             : list_text(r.targets),
-                                 to_string(r.corrections[k]));
+    out.corrections.emplace_back(
+        k < r.target_tensors.size() ? r.target_tensors[k] : list_text(r.targets),
+        to_string(r.corrections[k]));
   for (const poly::Derivation& d : r.derivations)
     out.derivations.push_back(
         {d.method, d.steps, d.correction ? to_string(d.correction) : std::string()});

@@ -154,7 +154,8 @@ void add_numbers(const WhyInput& in, Why& out) {
   if (const auto share = m.model.find("register_room"); share != m.model.end())
     room = share->second.value * m.registers_per_unit.value;
   add("registers of a block", n.register_bytes, "B", room, room ? "room for tiles" : "");
-  add("shared memory of a block", n.shared_bytes, "B", m.shared_per_unit.value, "most a block gets");
+  add("shared memory of a block", n.shared_bytes, "B", m.shared_per_unit.value,
+      "most a block gets");
 }
 
 }  // namespace

@@ -7,8 +7,9 @@ namespace nautilus::gui {
 
 IterationCanvas::IterationCanvas(Theme& theme, QWidget* parent) : Canvas(parent), theme_(theme) {
   setAccessibleName(tr("Iteration space"));
-  setToolTip(tr("Arrows move between instances, P plays, comma and full stop step, Home and End go "
-                "to the first and last step, WASD and the wheel move the view"));
+  setToolTip(
+      tr("Arrows move between instances, P plays, comma and full stop step, Home and End go "
+         "to the first and last step, WASD and the wheel move the view"));
   setToolTipDuration(3000);
   connect(&theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }

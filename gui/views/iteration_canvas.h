@@ -1,4 +1,5 @@
-// The iteration space on a canvas: hover, a cursor for the keyboard, and the moment of the animation.
+// The iteration space on a canvas: hover, a cursor for the keyboard, and the moment of the
+// animation.
 #pragma once
 
 #include "gui/views/canvas.h"

@@ -1,6 +1,5 @@
 // The controls of the iteration space: what is shown, at which sizes, and the player.
 #include <QCheckBox>
-#include <climits>
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QFormLayout>
@@ -14,6 +13,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWidgetAction>
+#include <climits>
 
 #include "gui/views/iteration_canvas.h"
 #include "gui/views/iteration_view.h"
@@ -187,7 +187,8 @@ void IterationView::fill_choices() {
   filling_ = false;
 }
 
-// One number a dimension of the first statement that is not shown; its lowest value less one is all.
+// One number a dimension of the first statement that is not shown; its lowest value less one is
+// all.
 void IterationView::fill_slices() {
   while (QLayoutItem* item = slices_->takeAt(0)) {
     delete item->widget();

@@ -51,9 +51,9 @@ void IterationScene::paint_axes(QPainter& p, const Theme& theme, const Panel& pa
   if (panel.choice.x >= 0) {
     const int64_t stride = label_stride(kCell * scale, 26);
     for (int64_t k = 0; k < panel.columns; k += stride)
-      p.drawText(QRectF(g.left() + static_cast<double>(k) * kCell - kCell, g.top() - 18,
-                        3 * kCell, 16),
-                 Qt::AlignHCenter | Qt::AlignBottom, QString::number(panel.x0 + k));
+      p.drawText(
+          QRectF(g.left() + static_cast<double>(k) * kCell - kCell, g.top() - 18, 3 * kCell, 16),
+          Qt::AlignHCenter | Qt::AlignBottom, QString::number(panel.x0 + k));
   }
   if (panel.choice.y >= 0) {
     const int64_t stride = label_stride(kCell * scale, 16);
@@ -175,8 +175,8 @@ bool IterationScene::arrow_seen(int k, const QRectF& seen) const {
 }
 
 // First what is kept, last what is out of order; of many only those at the point under the mouse.
-void IterationScene::paint_arrows(QPainter& p, const Theme& theme, const QRectF& seen,
-                                  double scale, const SceneState& state) const {
+void IterationScene::paint_arrows(QPainter& p, const Theme& theme, const QRectF& seen, double scale,
+                                  const SceneState& state) const {
   drawn_ = 0;
   std::vector<int> near;
   for (int at : {state.hovered, state.chosen})

@@ -111,8 +111,8 @@ int IterationScene::point_at(QPointF world) const {
   for (const Panel& panel : panels_) {
     if (!panel.grid.contains(world)) continue;
     const QPointF in = (world - panel.grid.topLeft()) / kCell;
-    const auto cell = panel.cells.find({panel.x0 + static_cast<int64_t>(in.x()),
-                                        panel.y0 + static_cast<int64_t>(in.y())});
+    const auto cell = panel.cells.find(
+        {panel.x0 + static_cast<int64_t>(in.x()), panel.y0 + static_cast<int64_t>(in.y())});
     if (cell != panel.cells.end()) return cell->second.front();
   }
   return -1;
@@ -139,7 +139,8 @@ int IterationScene::neighbour(int point, int dx, int dy) const {
   double least = 0;
   for (auto it = at_.begin(); it != at_.end(); ++it) {
     const QPointF d = it.value() - from;
-    const double along = d.x() * dx + d.y() * dy, across = std::abs(d.x() * dy) + std::abs(d.y() * dx);
+    const double along = d.x() * dx + d.y() * dy,
+                 across = std::abs(d.x() * dy) + std::abs(d.y() * dx);
     if (along < kCell / 2) continue;
     const double far = along + 3 * across;
     if (best < 0 || far < least || (far == least && it.key() < best)) best = it.key(), least = far;

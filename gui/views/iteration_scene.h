@@ -26,18 +26,18 @@ struct Panel {
   PanelChoice choice;
   QRectF grid;  // of the bounding box of the points, in world units
   int64_t x0 = 0, y0 = 0, columns = 1, rows = 1;
-  std::vector<int> points;                         // that are seen
+  std::vector<int> points;                                        // that are seen
   std::map<std::pair<int64_t, int64_t>, std::vector<int>> cells;  // by (x, y), in order of time
   std::vector<TileRect> tiles;
 };
 
 // How the scene looks at one moment.
 struct SceneState {
-  int step = -1;  // of the animation; -1: everything has run
+  int step = -1;                  // of the animation; -1: everything has run
   int hovered = -1, chosen = -1;  // points
-  bool kept = true;   // draw dependences that are kept, too
-  bool busy_arrows = true;  // also when there are many
-  int only_arrow = -1;  // Why: just this one, and its ends marked
+  bool kept = true;               // draw dependences that are kept, too
+  bool busy_arrows = true;        // also when there are many
+  int only_arrow = -1;            // Why: just this one, and its ends marked
 };
 
 class IterationScene {
@@ -53,9 +53,9 @@ class IterationScene {
   bool empty() const { return panels_.empty(); }
   bool visible(int point) const { return at_.contains(point); }
   QPointF position(int point) const { return at_.value(point); }
-  int point_at(QPointF world) const;               // the first of the cell's, or -1
+  int point_at(QPointF world) const;                 // the first of the cell's, or -1
   const std::vector<int>& cell_of(int point) const;  // all that are drawn where it is
-  int neighbour(int point, int dx, int dy) const;  // the next point that way, across panels
+  int neighbour(int point, int dx, int dy) const;    // the next point that way, across panels
   // Arrows of a point, both ways: indices.
   std::vector<int> arrows_of(int point) const;
 

@@ -87,8 +87,9 @@ void IterationView::ask() {
   play(false);
   if (!shared_.document.node(id)) {
     waiting_ = false;
-    return show_answer({{}, shared_.document.empty() ? "Open a session, or explore a kernel."
-                                                     : "Select a candidate to see its iterations."});
+    return show_answer({{},
+                        shared_.document.empty() ? "Open a session, or explore a kernel."
+                                                 : "Select a candidate to see its iterations."});
   }
   waiting_ = true;
   IterationRequest r;
@@ -105,9 +106,9 @@ void IterationView::show_answer(const IterationAnswer& a) {
   waiting_ = false;
   step_ = -1;
   picture_ = a.picture;
-  for (QWidget* w : std::initializer_list<QWidget*>{first_, second_, x_, y_, sizes_, play_, back_,
-                                                    forward_, begin_, end_, slider_, arrows_,
-                                                    together_, speed_})
+  for (QWidget* w :
+       std::initializer_list<QWidget*>{first_, second_, x_, y_, sizes_, play_, back_, forward_,
+                                       begin_, end_, slider_, arrows_, together_, speed_})
     w->setEnabled(a.why.empty());
   if (!a.why.empty()) {
     choices_.clear();

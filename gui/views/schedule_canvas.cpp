@@ -76,20 +76,16 @@ QPointF ScheduleCanvas::middle_of(poly::NodeId id) const {
                  : viewport_.to_screen(layout_.rows[static_cast<size_t>(row)].rect.center());
 }
 
+// A tree is read from its top left corner.
 void ScheduleCanvas::fit() {
   viewport_.area = area_in(size());
   viewport_.fit(world(), {12, 12, 12, 12}, 1);
-  if (viewport_.scale < kLegibleTree) {
-    const QSizeF half = viewport_.area.size() / 2;
+  if (viewport_.scale < kLegibleTree)
     viewport_.scale = std::clamp((viewport_.area.width() - 24) / std::max(1.0, world().width()),
                                  kLegibleTree, 1.0);
-    viewport_.centre = world().topLeft() + QPointF(half.width() - 12, half.height() - 12) /
-                                               viewport_.scale;
-  } else {  // short trees begin at the top left too
-    const QSizeF half = viewport_.area.size() / 2;
-    viewport_.centre = world().topLeft() + QPointF(half.width() - 12, half.height() - 12) /
-                                               viewport_.scale;
-  }
+  const QSizeF half = viewport_.area.size() / 2;
+  viewport_.centre =
+      world().topLeft() + QPointF(half.width() - 12, half.height() - 12) / viewport_.scale;
   set_moved_by_hand(false);
   update();
   viewport_changed();
@@ -132,8 +128,12 @@ void ScheduleCanvas::paint_row(QPainter& p, int row, double scale) const {
   const bool selected = b.id == selected_, hovered = b.id == hovered_;
   const bool about = has_statement(b, statement_) || has_statement(b, hovered_statement_);
   p.setBrush(selected ? theme_.selection() : theme_.surface());
-  p.setPen(QPen(selected || about ? theme_.accent() : hovered ? theme_.text() : theme_.line(),
-                selected ? 2.2 : about ? 1.6 : 1));
+  p.setPen(QPen(selected || about ? theme_.accent()
+                : hovered         ? theme_.text()
+                                  : theme_.line(),
+                selected ? 2.2
+                : about  ? 1.6
+                         : 1));
   p.drawRoundedRect(r.rect, 4, 4);
   p.fillRect(QRectF(r.rect.left(), r.rect.top() + 3, 3, r.rect.height() - 6), colour);
   if (touched_.count(b.id)) {
@@ -148,7 +148,7 @@ void ScheduleCanvas::paint_row(QPainter& p, int row, double scale) const {
   double y = r.rect.top() + kTreePadY;
   for (const TreeLine& l : r.lines) {
     p.setFont(l.strong ? strong : theme_.mono());
-    p.setPen(l.strong ? (b.kind == poly::NodeKind::Sequence ? theme_.muted() : theme_.text())
+    p.setPen(l.strong  ? (b.kind == poly::NodeKind::Sequence ? theme_.muted() : theme_.text())
              : l.muted ? theme_.warning()
                        : theme_.text());
     p.drawText(QRectF(r.rect.left() + kTreePadX, y, r.rect.width(), layout_.line_height),

@@ -20,14 +20,14 @@ class ScheduleCanvas : public Canvas {
   void set_message(const QString& m);  // drawn while there is no tree
   void set_selected(poly::NodeId id, const QString& statement);
   void set_hovered(poly::NodeId id, const QString& statement);
-  void set_picking(bool on);  // the next click is for a parameter
+  void set_picking(bool on);                 // the next click is for a parameter
   QPointF middle_of(poly::NodeId id) const;  // on the widget
   void fit() override;  // readable: from the top; all of it where that is legible
   void show_all() { Canvas::fit(); }
   void paint_tree(QPainter& p, const QRectF& seen, double scale) const;  // in the tree's units
 
  Q_SIGNALS:
-  void chosen(poly::NodeId id);  // by click or key
+  void chosen(poly::NodeId id);        // by click or key
   void hovered_node(poly::NodeId id);  // -1: none
   void menu_wanted(const QPoint& at);  // global
   void escaped();

@@ -123,7 +123,8 @@ QString member_text(const TreeMember& m) {
 QString row_text(const TreePicture& tree, int row) {
   const TreeBox& b = tree.boxes[static_cast<size_t>(row)];
   QString out;
-  for (const TreeLine& l : lines_of(b)) out += (out.isEmpty() ? QString() : QStringLiteral("\n")) + l.text;
+  for (const TreeLine& l : lines_of(b))
+    out += (out.isEmpty() ? QString() : QStringLiteral("\n")) + l.text;
   if (b.kind != poly::NodeKind::Filter && !b.statements.empty()) {
     out += QStringLiteral("\nof ");
     for (size_t k = 0; k < b.statements.size() && k < 12; ++k)
@@ -159,12 +160,10 @@ TreeLayout lay_out(const TreePicture& tree, const QFontMetricsF& font, const QFo
 }
 
 std::pair<int, int> TreeLayout::rows_between(double top, double bottom) const {
-  const auto first = std::partition_point(rows.begin(), rows.end(), [&](const TreeRow& r) {
-    return r.rect.bottom() < top;
-  });
-  const auto last = std::partition_point(first, rows.end(), [&](const TreeRow& r) {
-    return r.rect.top() <= bottom;
-  });
+  const auto first = std::partition_point(rows.begin(), rows.end(),
+                                          [&](const TreeRow& r) { return r.rect.bottom() < top; });
+  const auto last = std::partition_point(first, rows.end(),
+                                         [&](const TreeRow& r) { return r.rect.top() <= bottom; });
   return {static_cast<int>(first - rows.begin()), static_cast<int>(last - rows.begin())};
 }
 

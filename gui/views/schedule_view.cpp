@@ -106,23 +106,24 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent) : View(shared, parent
 void ScheduleView::make_actions() {
   undo_ = hand_->undo_stack().createUndoAction(this, tr("Undo"));
   undo_->setIconText(tr("↶ Undo"));
-  undo_->setToolTip(tr("Back to the candidate that the last step was applied to; what was tried "
-                       "stays in the search tree (Ctrl+Z)"));
+  undo_->setToolTip(
+      tr("Back to the candidate that the last step was applied to; what was tried "
+         "stays in the search tree (Ctrl+Z)"));
   redo_ = hand_->undo_stack().createRedoAction(this, tr("Redo"));
   redo_->setIconText(tr("↷ Redo"));
   redo_->setToolTip(tr("Forward again (Ctrl+Shift+Z)"));
   save_ = new QAction(tr("Save script…"), this);
-  save_->setToolTip(tr("Save the steps that lead to this schedule as STEPS.json, as `nautilusc "
-                       "apply` reads it"));
+  save_->setToolTip(
+      tr("Save the steps that lead to this schedule as STEPS.json, as `nautilusc "
+         "apply` reads it"));
   load_ = new QAction(tr("Replay script…"), this);
   load_->setToolTip(tr("Apply the steps of a STEPS.json to the program as it was written"));
   undo_->setShortcut(QKeySequence::Undo);
   redo_->setShortcut(QKeySequence::Redo);
   for (QAction* a : {undo_, redo_}) a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
   connect(save_, &QAction::triggered, this, [this] {
-    const QString file = QFileDialog::getSaveFileName(this, tr("Save the script"),
-                                                      QStringLiteral("STEPS.json"),
-                                                      tr("Scripts (*.json)"));
+    const QString file = QFileDialog::getSaveFileName(
+        this, tr("Save the script"), QStringLiteral("STEPS.json"), tr("Scripts (*.json)"));
     if (!file.isEmpty()) save_script(file);
   });
   connect(load_, &QAction::triggered, this, [this] {
@@ -202,8 +203,9 @@ void ScheduleView::ask_tree() {
   if (id != told_) note_->clear();
   if (!shared_.document.node(id)) {
     waiting_tree_ = false;
-    show_tree({{}, shared_.document.empty() ? "Open a session, or explore a kernel."
-                                            : "Select a candidate to see its schedule.",
+    show_tree({{},
+               shared_.document.empty() ? "Open a session, or explore a kernel."
+                                        : "Select a candidate to see its schedule.",
                false});
     return;
   }
@@ -272,8 +274,8 @@ void ScheduleView::apply(const poly::TransformStep& step) {
 }
 
 void ScheduleView::show_preview(bool on) {
-  const bool after = on && editor_->active() && editor_->attempt() &&
-                     editor_->attempt()->verdict.accepted();
+  const bool after =
+      on && editor_->active() && editor_->attempt() && editor_->attempt()->verdict.accepted();
   if (after)
     canvas_->set_tree(editor_->attempt()->after, editor_->attempt()->touched);
   else if (!tree_.boxes.empty())
@@ -324,8 +326,8 @@ void ScheduleView::paint_picture(QPainter& p, const QRectF& page) {
   const QRectF world = canvas_->layout_of_tree().bounds;
   if (world.isEmpty()) return;
   const double legend = 24;
-  const double scale = std::min({(page.width() - 24) / world.width(),
-                                 (page.height() - 24 - legend) / world.height(), 1.5});
+  const double scale = std::min(
+      {(page.width() - 24) / world.width(), (page.height() - 24 - legend) / world.height(), 1.5});
   p.save();
   p.translate(page.left() + 12, page.top() + 12);
   p.scale(scale, scale);

@@ -28,7 +28,8 @@ QString help_html(const poly::TransformInfo& t) {
   QString out = QStringLiteral("<p>%1</p>").arg(editor_text(t.doc));
   if (!t.before.empty())
     out += QStringLiteral("<b>%1</b>%2<b>%3</b>%4")
-               .arg(StepEditor::tr("before"), editor_pre(t.before), StepEditor::tr("after"), editor_pre(t.after));
+               .arg(StepEditor::tr("before"), editor_pre(t.before), StepEditor::tr("after"),
+                    editor_pre(t.after));
   return out;
 }
 
@@ -57,10 +58,10 @@ QString attempt_html(const Attempt& a) {
       out += QStringLiteral("<p>%1<br><code>%2 \u2190 %3</code></p>")
                  .arg(StepEditor::tr("Correction of the running value:"), editor_text(tensor),
                       editor_text(correction));
-  for (const std::string& r : v.relaxations)
-    out += QStringLiteral("<p>%1</p>").arg(editor_text(r));
+  for (const std::string& r : v.relaxations) out += QStringLiteral("<p>%1</p>").arg(editor_text(r));
   if (!a.diff.empty())
-    out += QStringLiteral("<b>%1</b>%2").arg(StepEditor::tr("the tree changes"), editor_pre(a.diff));
+    out +=
+        QStringLiteral("<b>%1</b>%2").arg(StepEditor::tr("the tree changes"), editor_pre(a.diff));
   return out;
 }
 
@@ -164,8 +165,8 @@ StepEditor::StepEditor(Theme& theme, QWidget* parent) : QWidget(parent), theme_(
   connect(&theme_, &Theme::changed, this, &StepEditor::show_verdict);
 }
 
-void StepEditor::begin(const poly::TransformInfo& t, const TreePicture& tree,
-                       poly::NodeId selected, const std::string& statement) {
+void StepEditor::begin(const poly::TransformInfo& t, const TreePicture& tree, poly::NodeId selected,
+                       const std::string& statement) {
   transform_ = &t;
   tree_ = tree;
   make_fields();

@@ -18,8 +18,8 @@ using nlohmann::json;
 using poly::ParamKind;
 
 int as_int(int64_t v) {
-  return static_cast<int>(std::clamp<int64_t>(v, std::numeric_limits<int>::min(),
-                                              std::numeric_limits<int>::max()));
+  return static_cast<int>(
+      std::clamp<int64_t>(v, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
 }
 
 // Whole numbers may stand for names (positions of members).
@@ -112,9 +112,9 @@ class IntegerField : public StepField {
                     bounded ? as_int(info.max) : std::numeric_limits<int>::max());
     if (info.optional) spin_->setSpecialValueText(tr("default"));
     describe_field(spin_, info);
-    spin_->setToolTip(bounded ? tr("%1 (%2 to %3)").arg(spin_->toolTip()).arg(low)
-                                    .arg(spin_->maximum())
-                              : spin_->toolTip());
+    spin_->setToolTip(bounded
+                          ? tr("%1 (%2 to %3)").arg(spin_->toolTip()).arg(low).arg(spin_->maximum())
+                          : spin_->toolTip());
     row->addWidget(spin_, 1);
     setFocusProxy(spin_);
     connect(spin_, &QSpinBox::valueChanged, this, [this] { edited(); });
@@ -157,8 +157,7 @@ class IntegerListField : public StepField {
     for (qsizetype k = 0; k < spins_.size() && k < static_cast<qsizetype>(members.size()); ++k) {
       const QString name = QString::fromStdString(members[static_cast<size_t>(k)].name);
       spins_[k]->setPrefix(name + QStringLiteral(": "));
-      spins_[k]->setAccessibleName(
-          tr("%1 of %2").arg(QString::fromStdString(info_.name), name));
+      spins_[k]->setAccessibleName(tr("%1 of %2").arg(QString::fromStdString(info_.name), name));
     }
   }
 

@@ -10,7 +10,9 @@ namespace nautilus::gui {
 namespace {
 
 QString why_text(const std::string& s) { return QString::fromStdString(s).toHtmlEscaped(); }
-QString why_code(const std::string& s) { return QStringLiteral("<code>%1</code>").arg(why_text(s)); }
+QString why_code(const std::string& s) {
+  return QStringLiteral("<code>%1</code>").arg(why_text(s));
+}
 QString why_coloured(const QString& s, const QColor& c) {
   return QStringLiteral("<span style='color:%1'><b>%2</b></span>").arg(c.name(), s);
 }
@@ -46,11 +48,13 @@ QString witness_html(const WitnessStory& w, const Theme& theme) {
   const QString row = QStringLiteral("<tr><td style='padding-right:10px'>%1</td><td>%2</td></tr>");
   QString out = why_heading(QObject::tr("Witness"));
   out += QStringLiteral("<table>");
-  out += row.arg(QObject::tr("this"), statement_link(w.source) + u' ' + values(w.source_dims, w.source_at));
+  out += row.arg(QObject::tr("this"),
+                 statement_link(w.source) + u' ' + values(w.source_dims, w.source_at));
   out += row.arg(why_coloured(QObject::tr("must come before"), theme.bad()),
                  statement_link(w.sink) + u' ' + values(w.sink_dims, w.sink_at));
-  out += row.arg(QObject::tr("because of"), why_code(element_text(w.tensor, w.element)) + u' ' +
-                                       QObject::tr("(%1 dependence)").arg(why_text(w.kind)));
+  out +=
+      row.arg(QObject::tr("because of"), why_code(element_text(w.tensor, w.element)) + u' ' +
+                                             QObject::tr("(%1 dependence)").arg(why_text(w.kind)));
   if (!sizes.isEmpty()) out += row.arg(QObject::tr("at"), sizes);
   return out + QStringLiteral("</table>");
 }
@@ -58,18 +62,21 @@ QString witness_html(const WitnessStory& w, const Theme& theme) {
 QString repair_html(const RepairStory& r, const Theme& theme) {
   QString out = why_heading(QObject::tr("Correction of the running value"));
   out += QStringLiteral("<p>%1</p>")
-             .arg(QObject::tr("While %1 still changes, %2 is folded with values that are not final. Before "
-                     "each step it is corrected:")
+             .arg(QObject::tr(
+                      "While %1 still changes, %2 is folded with values that are not final. Before "
+                      "each step it is corrected:")
                       .arg(statement_links(r.sources), statement_links(r.targets)));
   for (const auto& [tensor, correction] : r.corrections)
     out += QStringLiteral("<p style='margin-left:12px'>%1 ← %2</p>")
                .arg(why_code(tensor), why_code(correction));
   if (!r.via.empty())
-    out += QStringLiteral("<p>%1 %2</p>").arg(QObject::tr("On the way, with running values:"), statement_links(r.via));
+    out += QStringLiteral("<p>%1 %2</p>")
+               .arg(QObject::tr("On the way, with running values:"), statement_links(r.via));
   if (!r.term.empty())
     out += QStringLiteral("<p>%1 %2</p>").arg(QObject::tr("A term is g ="), why_code(r.term));
   for (const DerivationStory& d : r.derivations) {
-    out += QStringLiteral("<p><i>%1</i></p><ol>").arg(QObject::tr("Derived by %1").arg(why_text(d.method)));
+    out += QStringLiteral("<p><i>%1</i></p><ol>")
+               .arg(QObject::tr("Derived by %1").arg(why_text(d.method)));
     for (const std::string& s : d.steps) out += QStringLiteral("<li>%1</li>").arg(why_code(s));
     out += QStringLiteral("</ol>");
     if (!d.result.empty()) out += QStringLiteral("<p>⇒ %1</p>").arg(why_code(d.result));
@@ -99,7 +106,8 @@ QString step_html(const WhyStep& s, size_t number, const Theme& theme) {
     if (s.verdict.kind == poly::VerdictKind::Illegal) out += witness_html(w, theme);
   for (const VerdictStory& plain : s.plain) {
     out += why_heading(QObject::tr("Order alone would not do"));
-    out += QStringLiteral("<p>%1 %2</p>").arg(QObject::tr("The plain fusion is"), verdict_html(plain, theme));
+    out += QStringLiteral("<p>%1 %2</p>")
+               .arg(QObject::tr("The plain fusion is"), verdict_html(plain, theme));
     if (!s.verdict.accepted()) continue;
     for (const WitnessStory& w : plain.witness) out += witness_html(w, theme);
   }
@@ -115,15 +123,17 @@ QString numbers_html(const Why& w, const Theme& theme) {
   for (const WhyNumber& n : w.numbers) {
     QString limit;
     if (n.limit) {
-      limit = QObject::tr("%1 %2").arg(why_text(n.limit_name), why_text(number_text(*n.limit, n.unit)));
-      if (*n.limit > 0)
-        limit += QStringLiteral(" (%1 %)").arg(100 * n.value / *n.limit, 0, 'f', 0);
+      limit =
+          QObject::tr("%1 %2").arg(why_text(n.limit_name), why_text(number_text(*n.limit, n.unit)));
+      if (*n.limit > 0) limit += QStringLiteral(" (%1 %)").arg(100 * n.value / *n.limit, 0, 'f', 0);
     }
     const QString value = why_text(number_text(n.value, n.unit));
-    out += QStringLiteral("<tr><td style='padding-right:10px'>%1</td><td "
-                          "style='padding-right:10px'>%2</td><td>%3</td></tr>")
-               .arg(why_text(n.name), n.over() ? why_coloured(QStringLiteral("▲ ") + value, theme.bad()) : value,
-                    limit);
+    out +=
+        QStringLiteral(
+            "<tr><td style='padding-right:10px'>%1</td><td "
+            "style='padding-right:10px'>%2</td><td>%3</td></tr>")
+            .arg(why_text(n.name),
+                 n.over() ? why_coloured(QStringLiteral("▲ ") + value, theme.bad()) : value, limit);
   }
   return out + QStringLiteral("</table>");
 }
@@ -168,16 +178,18 @@ QString picture_caption(const Why& w) {
                .arg(out.isEmpty() ? QString() : QStringLiteral(", "), QString::fromStdString(name))
                .arg(value);
   out = QObject::tr("At %1").arg(out);
-  if (w.arrow < 0) return out + QObject::tr(": the order is kept; the violation needs larger sizes.");
+  if (w.arrow < 0)
+    return out + QObject::tr(": the order is kept; the violation needs larger sizes.");
   const IterArrow& a = w.picture->arrows[static_cast<size_t>(w.arrow)];
   const std::vector<int> steps = steps_of(*w.picture, false);
   const auto end = std::max_element(steps.begin(), steps.end());
-  return out + QObject::tr(": %1 must come before %2, but runs in step %3 of %5, not before step %4%6.")
-                   .arg(point_text(*w.picture, a.from), point_text(*w.picture, a.to))
-                   .arg(steps[static_cast<size_t>(a.from)] + 1)
-                   .arg(steps[static_cast<size_t>(a.to)] + 1)
-                   .arg(1 + *end)
-                   .arg(a.fate == Fate::Paid ? QObject::tr("; a correction pays for that") : QString());
+  return out +
+         QObject::tr(": %1 must come before %2, but runs in step %3 of %5, not before step %4%6.")
+             .arg(point_text(*w.picture, a.from), point_text(*w.picture, a.to))
+             .arg(steps[static_cast<size_t>(a.from)] + 1)
+             .arg(steps[static_cast<size_t>(a.to)] + 1)
+             .arg(1 + *end)
+             .arg(a.fate == Fate::Paid ? QObject::tr("; a correction pays for that") : QString());
 }
 
 }  // namespace nautilus::gui

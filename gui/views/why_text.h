@@ -9,8 +9,7 @@
 
 namespace nautilus::gui {
 
-QString why_html(const Why& w, const sched::SearchNode& n, const WhyContext& c,
-                 const Theme& theme);
+QString why_html(const Why& w, const sched::SearchNode& n, const WhyContext& c, const Theme& theme);
 // The sentence under the picture: which instances, when each runs.
 QString picture_caption(const Why& w);
 

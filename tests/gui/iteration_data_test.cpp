@@ -71,8 +71,7 @@ TEST(IterationData, TilesAreRectanglesInOrder) {
   const poly::Sizes real = {{"M", 6}, {"N", 10}, {"K", 1}};
   IterationRequest r;
   r.sizes = real;
-  r.steps = {step("tile", {{"node", inner_band(general)},
-                           {"sizes", {4, 4, 0}}})};
+  r.steps = {step("tile", {{"node", inner_band(general)}, {"sizes", {4, 4, 0}}})};
   const IterationPicture p = drawn(general, real, r);
   EXPECT_FALSE(p.scaled);
   ASSERT_EQ(p.points.size(), 60u);
@@ -111,7 +110,7 @@ TEST(IterationData, TilesOfValuesAndBlocksRunAtOnce) {
   const IterationPicture p = drawn(general, real, r);
   ASSERT_EQ(p.points.size(), 128u);
   const std::vector<int> alone = steps_of(p, false), together = steps_of(p, true);
-  EXPECT_EQ(*std::max_element(alone.begin(), alone.end()), 7);     // four blocks of two steps
+  EXPECT_EQ(*std::max_element(alone.begin(), alone.end()), 7);  // four blocks of two steps
   EXPECT_EQ(*std::max_element(together.begin(), together.end()), 1);
   EXPECT_EQ(arrows_with(p, Fate::Violated), 0);
 }
@@ -122,7 +121,9 @@ TEST(IterationData, IllegalFusionOfSoftmaxIsRed) {
   IterationRequest r;
   r.statements = {"S_m", "S_P"};
   r.steps = {step("fuse", {{"node", poly::initial_schedule(general).root->id},
-                           {"first", 0}, {"last", 2}, {"depth", 2}})};
+                           {"first", 0},
+                           {"last", 2},
+                           {"depth", 2}})};
   const IterationPicture p = drawn(general, real, r);
   EXPECT_TRUE(p.scaled);
   EXPECT_GT(arrows_with(p, Fate::Violated), 0);
@@ -149,7 +150,9 @@ TEST(IterationData, WithoutAChoiceWhatIsOutOfOrderIsShown) {
   IterationRequest r;
   EXPECT_EQ(drawn(general, real, r).statements.at(0).name, "S_m");
   r.steps = {step("fuse", {{"node", poly::initial_schedule(general).root->id},
-                           {"first", 0}, {"last", 2}, {"depth", 2}})};
+                           {"first", 0},
+                           {"last", 2},
+                           {"depth", 2}})};
   const IterationPicture p = drawn(general, real, r);
   ASSERT_EQ(p.statements.size(), 2u);
   EXPECT_EQ(p.statements[0].name, "S_m");
@@ -163,7 +166,9 @@ TEST(IterationData, RollingUpdateIsPaid) {
   IterationRequest r;
   r.statements = {"S_m", "S_P"};
   r.steps = {step("rolling_update", {{"node", poly::initial_schedule(general).root->id},
-                                     {"first", 0}, {"last", 3}, {"depth", 2}})};
+                                     {"first", 0},
+                                     {"last", 3},
+                                     {"depth", 2}})};
   const IterationPicture p = drawn(general, real, r);
   EXPECT_EQ(arrows_with(p, Fate::Violated), 0);
   EXPECT_GT(arrows_with(p, Fate::Paid), 0);
@@ -174,7 +179,9 @@ TEST(IterationData, ARollingUpdateWithoutACorrectionIsDrawnAsItsFusion) {
   IterationRequest r;
   r.statements = {"S_l", "S_Y"};
   r.steps = {step("rolling_update", {{"node", poly::initial_schedule(general).root->id},
-                                     {"first", 0}, {"last", 3}, {"depth", 2}})};
+                                     {"first", 0},
+                                     {"last", 3},
+                                     {"depth", 2}})};
   const IterationPicture p = drawn(general, {{"N", 64}, {"M", 64}}, r);
   EXPECT_GT(arrows_with(p, Fate::Violated), 0);
 }

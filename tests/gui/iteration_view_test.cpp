@@ -167,7 +167,8 @@ TEST(IterationScene, PaintsManyPointsAndArrowsQuickly) {
   for (int64_t k = 0; k < 110 * 110; ++k) p.points.push_back({0, 0, {k / 110, k % 110}, {}, {}});
   p.dependences = {{"S", "S", "T", "flow", Fate::Violated, 1, "i"}};
   for (int k = 0; k < 20'000; ++k)
-    p.arrows.push_back({k % 12'000, (k * 7 + 111) % 12'000, 0, k % 2 ? Fate::Violated : Fate::Kept});
+    p.arrows.push_back(
+        {k % 12'000, (k * 7 + 111) % 12'000, 0, k % 2 ? Fate::Violated : Fate::Kept});
   IterationScene scene;
   scene.set(p, {}, false);
   Theme theme;

@@ -32,8 +32,8 @@ struct SchedRig {
     s.spec_text = poly::print_naut(*general);
     s.options.sizes = {{"N", 64}, {"M", 128}};
     s.options.machine = *sched::load_machine("h200");
-    s.program_naut = poly::print_naut(
-        poly::restrict_to_demanded(*poly::bind_sizes(*general, s.options.sizes)));
+    s.program_naut =
+        poly::print_naut(poly::restrict_to_demanded(*poly::bind_sizes(*general, s.options.sizes)));
     const poly::NodeId root = poly::initial_schedule(general).root->id;
     const nlohmann::json fusion = {{"node", root}, {"first", 0}, {"last", 2}, {"depth", 2}};
     auto add = [&](const std::string& decision, sched::NodeState state,

@@ -51,7 +51,8 @@ TEST(TreeData, RowsParentsAndLastOfAttention) {
 
 TEST(TreeData, ALegalStepShowsWhatChanges) {
   const Session t(matmul(poly::make_context()));
-  const Attempt a = try_step(t.s, t.deps, step("tile", {{"node", t.band("S_C")}, {"sizes", {4, 4, 0}}}));
+  const Attempt a =
+      try_step(t.s, t.deps, step("tile", {{"node", t.band("S_C")}, {"sizes", {4, 4, 0}}}));
   EXPECT_EQ(a.verdict.kind, poly::VerdictKind::Legal) << a.verdict.why;
   EXPECT_EQ(headline(a.verdict), "legal");
   ASSERT_EQ(a.after.boxes.size(), 4u);
@@ -63,8 +64,7 @@ TEST(TreeData, ALegalStepShowsWhatChanges) {
 TEST(TreeData, AnIllegalFusionOfSoftmaxHasAWitness) {
   const Session t(softmax(poly::make_context()));
   const Attempt a = try_step(
-      t.s, t.deps,
-      step("fuse", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}}));
+      t.s, t.deps, step("fuse", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}}));
   EXPECT_EQ(a.verdict.kind, poly::VerdictKind::Illegal) << headline(a.verdict);
   ASSERT_EQ(a.verdict.witness.size(), 1u);
   const WitnessStory& w = a.verdict.witness.front();
@@ -101,9 +101,8 @@ TEST(TreeData, ARollingUpdateIsToldWithItsObligations) {
 
   // A later step does not count the repair again.
   t.s = *poly::apply(t.s, t.deps, a.step).schedule;
-  const Attempt next = try_step(t.s, t.deps, step("map", {{"node", r.band},
-                                                          {"member", 0},
-                                                          {"mapping", "grid"}}));
+  const Attempt next =
+      try_step(t.s, t.deps, step("map", {{"node", r.band}, {"member", 0}, {"mapping", "grid"}}));
   EXPECT_EQ(next.verdict.kind, poly::VerdictKind::Legal) << headline(next.verdict);
 }
 
@@ -119,8 +118,8 @@ TEST(TreeData, MeaninglessRequestsAreRefusedInWords) {
 
 TEST(TreeData, TheOrderOfARefusedStepCanBeMade) {
   const Session t(softmax(poly::make_context()));
-  const auto s = edit_only(
-      t.s, step("fuse", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}}));
+  const auto s =
+      edit_only(t.s, step("fuse", {{"node", t.root()}, {"first", 0}, {"last", 2}, {"depth", 2}}));
   ASSERT_TRUE(s) << s.error().text();
   EXPECT_EQ(poly::check(*s, t.deps).kind, poly::VerdictKind::Illegal);
 }

@@ -98,8 +98,7 @@ TEST(WhyData, StepsBeforeTheFailingOneAreToldToo) {
   sched::SearchNode& n = a.add("fuse", fusion(a.root(), 1), sched::NodeState::Illegal);
   const poly::Schedule s = poly::initial_schedule(a.general);
   const poly::NodeId band = poly::preorder(s)[2]->id;
-  n.steps.insert(n.steps.begin(),
-                 {"interchange", json{{"node", band}, {"order", {1, 0}}}.dump()});
+  n.steps.insert(n.steps.begin(), {"interchange", json{{"node", band}, {"order", {1, 0}}}.dump()});
   n.steps.push_back({"tile", "{}"});  // after the refusal: not reached
   const Why w = explain(a.in);
   ASSERT_EQ(w.steps.size(), 2u);
@@ -110,8 +109,8 @@ TEST(WhyData, StepsBeforeTheFailingOneAreToldToo) {
 
 TEST(WhyData, NumbersOfWhatWasPruned) {
   Asked a(softmax(poly::make_context()));
-  sched::SearchNode& n = a.add("tile", json{{"node", 3}, {"sizes", {8, 8}}},
-                               sched::NodeState::OverCapacity);
+  sched::SearchNode& n =
+      a.add("tile", json{{"node", 3}, {"sizes", {8, 8}}}, sched::NodeState::OverCapacity);
   n.seconds = 3e-6;
   n.lower_bound = 2e-6;
   n.register_bytes = 300e3;
