@@ -60,7 +60,7 @@ TEST(Exploration, InPiecesItIsTheSameSearch) {
       const SearchOptions o = limited(s, 160, 600);
       const SearchResult whole = run(p, o);
       Living living(p, o);
-      for (int k = 1; k < 60; ++k) living->run({0, std::min(o.max_nodes, 13 * k), std::min(o.max_plans, 7 * k), k % 5 ? 0 : 3});
+      for (int k = 1; k < 40; ++k) living->run({0, std::min(o.max_nodes, 13 * k), std::min(o.max_plans, 7 * k), k % 5 ? 0 : 3});
       living->run();
       living->close();
       expect_same_search(whole, living->result());
@@ -207,12 +207,12 @@ int find_node(const SearchResult& r, NodeState state) {
 }
 
 TEST(Exploration, BelowAPrunedNode) {
-  auto p = softmax(8192, 512);
-  SearchOptions o = limited(Strategy::BestFirst, 300);
-  o.top = 1;
+  auto p = softmax(512, 512);
+  SearchOptions o = limited(Strategy::Beam, 0);
+  o.beam = 2;
   Living living(p, o);
   living->run();
-  const int pruned = find_node(living->result(), NodeState::Bounded);
+  const int pruned = find_node(living->result(), NodeState::Dominated);
   ASSERT_GE(pruned, 0);
   const SearchResult before = living->result();
   ASSERT_FALSE(living->explore_below(pruned));
@@ -220,7 +220,7 @@ TEST(Exploration, BelowAPrunedNode) {
   living->run({0, 0, before.plans_costed + 50});
   const SearchResult& r = living->result();
   ASSERT_GT(r.nodes.size(), before.nodes.size());
-  EXPECT_NE(r.nodes[pruned].state, NodeState::Bounded);
+  EXPECT_NE(r.nodes[pruned].state, NodeState::Dominated);
   int plans = 0;
   for (size_t k = before.nodes.size(); k < r.nodes.size(); ++k) {
     int id = static_cast<int>(k);
@@ -229,7 +229,7 @@ TEST(Exploration, BelowAPrunedNode) {
     plans += r.nodes[k].state == NodeState::Complete;
   }
   EXPECT_GT(plans, 0);
-  EXPECT_EQ(r.nodes[r.best[0]].seconds, before.nodes[before.best[0]].seconds);
+  EXPECT_LE(r.nodes[r.best[0]].seconds, before.nodes[before.best[0]].seconds);
   ASSERT_FALSE(living->explore_below(0));
   living->run({0, 0, r.plans_costed + 50});
   living->close();
