@@ -7,7 +7,8 @@
 namespace nautilus::gui {
 namespace {
 
-constexpr double kCellSize = IterationScene::kCell, kBetween = 4 * kCellSize;
+constexpr double kCellSize = IterationScene::kCell, kBetween = 4 * kCellSize,
+                 kNarrowestPanel = 6 * kCellSize;
 
 bool is_shown(const IterPoint& p, const PanelChoice& c) {
   return std::all_of(c.fixed.begin(), c.fixed.end(), [&](const auto& f) {
@@ -67,7 +68,8 @@ void IterationScene::set(const IterationPicture& p, std::vector<PanelChoice> cho
   for (size_t k = 0; k < picture_.statements.size(); ++k) {
     make_panel(static_cast<int>(k),
                k < choices.size() ? choices[k] : first_choice(picture_.statements[k]), left);
-    left = panels_.back().grid.right() + kBetween;
+    const QRectF& grid = panels_.back().grid;
+    left = std::max(grid.right(), grid.left() + kNarrowestPanel) + kBetween;
   }
   for (size_t k = 0; k < picture_.arrows.size(); ++k) {
     const IterArrow& a = picture_.arrows[k];
@@ -103,7 +105,9 @@ void IterationScene::make_panel(int statement, const PanelChoice& choice, double
                                               (static_cast<double>(y - panel.y0) + 0.5) * kCell));
   }
   panel.tiles = tile_rects(picture_, statement, choice.x, choice.y, panel.points);
-  bounds_ = bounds_.united(panel.grid.adjusted(-2 * kCell, -2 * kCell, kCell, kCell));
+  QRectF around = panel.grid.adjusted(-2 * kCell, -2 * kCell, kCell, kCell);
+  around.setWidth(std::max(around.width(), kNarrowestPanel + 3 * kCell));
+  bounds_ = bounds_.united(around);
   panels_.push_back(std::move(panel));
 }
 

@@ -82,7 +82,7 @@ void IterationView::show_statements(const QString& first, const QString& second)
 
 void IterationView::ask() {
   const int id = shared_.selection.now().node;
-  if (id == shown_) return;
+  if (id == shown_ || !isVisible()) return;  // what nobody sees is not made
   shown_ = id;
   play(false);
   if (!shared_.document.node(id)) {

@@ -45,6 +45,9 @@ class IterationView : public View {
   void play(bool on);
   void show_statements(const QString& first, const QString& second);  // "": automatic / none
 
+ protected:
+  void showEvent(QShowEvent*) override { ask(); }
+
  private:
   void make_bar();
   void make_player();

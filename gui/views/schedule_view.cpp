@@ -197,7 +197,7 @@ void ScheduleView::close_editor() {
 
 void ScheduleView::ask_tree() {
   const int id = node();
-  if (id == shown_) return;
+  if (id == shown_ || !isVisible()) return;  // what nobody sees is not made
   shown_ = id;
   close_editor();
   if (id != told_) note_->clear();

@@ -43,6 +43,9 @@ class ScheduleView : public View {
   void apply_requested(int node, const poly::TransformStep& step, const VerdictStory& verdict);
   void message(const QString& text);  // for a status line
 
+ protected:
+  void showEvent(QShowEvent*) override { ask_tree(); }
+
  private:
   void make_actions();
   void fill_menu();

@@ -3,6 +3,7 @@
 #include <QFormLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QShortcut>
 #include <QSignalBlocker>
 #include <QTextBrowser>
 #include <QToolButton>
@@ -146,6 +147,9 @@ StepEditor::StepEditor(Theme& theme, QWidget* parent) : QWidget(parent), theme_(
   buttons->addWidget(cancel_);
   buttons->addWidget(apply_);
   column->addLayout(buttons);
+  auto* escape = new QShortcut(Qt::Key_Escape, this);
+  escape->setContext(Qt::WidgetWithChildrenShortcut);
+  connect(escape, &QShortcut::activated, cancel_, &QPushButton::click);
   settle_.setSingleShot(true);
   settle_.setInterval(kSettleMs);
   connect(&settle_, &QTimer::timeout, this, [this] {

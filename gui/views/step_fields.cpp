@@ -107,7 +107,7 @@ class IntegerField : public StepField {
     auto* row = field_row(this);
     spin_ = new QSpinBox(this);
     const bool bounded = info.min != 0 || info.max != 0;
-    const int low = bounded ? as_int(info.min) : std::numeric_limits<int>::min();
+    const int low = bounded ? as_int(info.min) : std::numeric_limits<int>::min() + 1;
     spin_->setRange(info.optional ? low - 1 : low,
                     bounded ? as_int(info.max) : std::numeric_limits<int>::max());
     if (info.optional) spin_->setSpecialValueText(tr("default"));

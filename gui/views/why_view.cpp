@@ -137,7 +137,7 @@ WhyContext WhyView::context_of(const sched::SearchNode& n) const {
 // What the node itself says is there at once; the verdict follows when it was found out again.
 void WhyView::ask() {
   const int id = shared_.selection.now().node;
-  if (id == shown_) return;
+  if (id == shown_ || !isVisible()) return;  // what nobody sees is not made
   shown_ = id;
   why_ = {};
   const sched::SearchNode* n = shared_.document.node(id);

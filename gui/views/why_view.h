@@ -51,6 +51,7 @@ class WhyView : public View {
 
  protected:
   void resizeEvent(QResizeEvent*) override;
+  void showEvent(QShowEvent*) override { ask(); }
 
  private:
   void ask();
