@@ -5,10 +5,13 @@
 #pragma once
 
 #include <QObject>
+#include <QPointer>
 #include <any>
 #include <atomic>
 #include <functional>
+#include <list>
 #include <memory>
+#include <stdexcept>
 
 #include "autosched/search.h"
 #include "polyhedral/dependence.h"
@@ -19,15 +22,29 @@ namespace nautilus::gui {
 // What a job sees, on the bench's thread.
 struct Workpiece {
   poly::ProgramPtr program;  // sizes bound, instances demanded
-  poly::ProgramPtr general;  // sizes as they are declared; null if the session has none
   sched::SearchOptions options;
-  const poly::DependenceSet& dependences() const;  // of `program`, computed when first asked for
+  std::string spec_path, spec_text, kernel;
+  // Sizes as they are declared: read from the spec when first asked for; null if there is none.
+  poly::ProgramPtr general() const;
+  // Of `program`, computed when first asked for. Throws Refused if that takes too long.
+  const poly::DependenceSet& dependences() const;
   // Schedules that jobs made, by the node they belong to: the most recent few are kept.
   Expected<sched::Plan> plan(const std::vector<sched::SearchNode>& path) const;
 
-  mutable std::shared_ptr<poly::DependenceSet> known_dependences;
-  mutable std::map<int, std::shared_ptr<const sched::Plan>> known_plans;
+  mutable std::shared_ptr<const poly::DependenceSet> known_dependences;
+  mutable std::optional<poly::ProgramPtr> known_general;
+  struct KnownPlan {
+    std::string script;
+    sched::Plan plan;
+  };
+  mutable std::list<KnownPlan> known_plans;  // last used first
 };
+
+// Ends a job that cannot go on: the answer is Bench::failed.
+struct Refused : std::runtime_error {
+  explicit Refused(const Refusal& r) : std::runtime_error(r.text()) {}
+};
+
 class CancelToken {
  public:
   CancelToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
@@ -45,13 +62,15 @@ class Bench : public QObject {
   explicit Bench(QObject* parent = nullptr);
   ~Bench() override;  // cancels, and waits for the thread
 
-  // Another document: what is under way is cancelled.
+  // Another document: what is under way is cancelled. A program that cannot be read is told by
+  // `failed`, and so is every job about it.
   void set_work(const sched::Session& s);
   // The steps from the root to a node, copied, to hand to a job.
   static std::vector<sched::SearchNode> path_nodes(const sched::SearchResult& r, int node);
 
   // Runs `job` on the bench's thread and `done` with its result on this one, unless `asker` is gone
-  // or has asked again on the same `channel` meanwhile. `T` must hold no isl object.
+  // or has asked again on the same `channel` meanwhile. `T` must hold no isl object. A job that
+  // throws (isl::exception, Refused) ends in `failed` instead.
   template <class T>
   CancelToken ask(QObject* asker, const QString& channel,
                   std::function<T(const Workpiece&, const CancelToken&)> job,
@@ -67,15 +86,29 @@ class Bench : public QObject {
   }
   bool busy() const;
 
- signals:
-  void busy_changed(bool busy, const QString& what);
+ Q_SIGNALS:
+  void busy_changed(bool busy, const QString& what);  // `what`: the channel asked on
+  void failed(QObject* asker, const QString& channel, const QString& why);
 
  private:
   using Job = std::function<std::any(const Workpiece&, const CancelToken&)>;
   CancelToken post(QObject* asker, const QString& channel, Job job,
                    std::function<void(std::any)> done);
-  struct Thread;
+  void start_next();
+  void finished(int id, std::any result, const QString& why);
+
+  struct Pending {
+    QPointer<QObject> asker;
+    QString channel;
+    Job job;
+    std::function<void(std::any)> done;
+    CancelToken token;
+  };
+  class Thread;
   std::unique_ptr<Thread> thread_;
+  std::map<int, Pending> waiting_;  // in the order of asking
+  std::map<int, Pending> running_;  // at most one
+  int next_ = 0;
 };
 
 }  // namespace nautilus::gui

@@ -44,17 +44,19 @@ class Document : public QObject {
 
   // Replaces everything.
   void set_session(sched::Session s, const QString& file);
-  // Growth (a live search, a transform by hand): `changed` may name old and new ids.
+  // Growth (a live search, a transform by hand): new nodes get the next ids, parents before children.
   void append(std::vector<sched::SearchNode> more);
-  void change(const sched::SearchNode& n);
+  void change(std::vector<sched::SearchNode> nodes);
   void set_answer(std::vector<int> best, std::vector<int> pareto);
   void set_progress(int plans, int structures, double seconds);
+  void set_outcome(const sched::SearchResult& r);  // all of it but nodes, best and pareto
+  void set_options(const sched::SearchOptions& o);
   void set_note(int id, const QString& text);
   void set_pinned(int id, bool on);
   void set_measured(int id, Measured m);
   void set_saved(const QString& file);
 
- signals:
+ Q_SIGNALS:
   void reset();                        // everything changed
   void appended(int first, int last);  // ids, inclusive
   void changed(const QList<int>& ids);
@@ -66,6 +68,8 @@ class Document : public QObject {
   void modified_changed(bool modified);
 
  private:
+  void touch(bool modified);
+  void find_best_path();
   sched::Session session_;
   std::vector<std::vector<int>> children_;
   std::map<int, Measured> measured_;

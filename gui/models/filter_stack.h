@@ -8,22 +8,9 @@
 #include <QUndoStack>
 #include <vector>
 
-#include "gui/models/document.h"
+#include "gui/models/filter.h"
 
 namespace nautilus::gui {
-
-// "state != dominated", "seconds < 2e-4", "knob tile.i >= 64", "below 42", "text rolling".
-struct Filter {
-  enum class Field : uint8_t { State, Seconds, LowerBound, Verdict, Limiter, Knob, Depth, Below, Text };
-  enum class Op : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, Contains };
-  Field field = Field::Text;
-  Op op = Op::Contains;
-  QString name;   // Knob: which
-  QString value;  // a number in SI units, a state's name, a text
-  bool operator==(const Filter&) const = default;
-};
-QString to_string(const Filter& f);
-std::optional<Filter> filter_from_string(const QString& s, QString* why);
 
 class FilterStack : public QObject {
   Q_OBJECT
@@ -38,14 +25,18 @@ class FilterStack : public QObject {
   void clear();
   QUndoStack& undo_stack() { return undo_; }
 
- signals:
+ Q_SIGNALS:
   void changed();
 
  private:
+  class Edit;
+  void edit(std::vector<Filter> to, const QString& what);
+  bool meets_all(int node) const;
   void recompute(size_t first);
   const Document& document_;
   std::vector<Filter> filters_;
   std::vector<bool> passes_;
+  int passing_ = 0;
   QUndoStack undo_;
 };
 

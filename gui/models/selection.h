@@ -5,6 +5,7 @@
 #include <QObject>
 #include <QString>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace nautilus::gui {
@@ -43,12 +44,13 @@ class Selection : public QObject {
   void back();
   void forward();
 
- signals:
+ Q_SIGNALS:
   void changed(unsigned parts);  // what differs since the last signal, bits of Part
   void history_changed();
 
  private:
   void mark(unsigned part);
+  void show(int node);
   Selected now_;
   int hovered_ = -1, hovered_tree_ = -1;
   QString hovered_stmt_;

@@ -5,6 +5,7 @@
 #include <QColor>
 #include <QFont>
 #include <QObject>
+#include <QPalette>
 #include <QString>
 
 #include "autosched/search.h"
@@ -28,8 +29,9 @@ class Theme : public QObject {
   static QString star();
   static QString state_words(sched::NodeState s);  // "over capacity"
   QFont mono() const, ui() const;
+  QPalette palette() const;  // for the widgets
 
- signals:
+ Q_SIGNALS:
   void changed();
 
  private:
