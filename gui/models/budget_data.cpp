@@ -155,6 +155,7 @@ Budget make_budget(const PlanStages& p, const sched::Machine& m) {
   out.node = p.node;
   out.machine = qt(m.name);
   out.cost = p.cost;
+  out.statements = p.statements;
   if (!p.memory) {
     for (const Stage& s : p.stages)
       if (s.refusal && !out.refusal) out.refusal = s.refusal;

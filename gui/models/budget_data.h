@@ -54,6 +54,7 @@ struct KernelBudget {
 struct Budget {
   int node = -1;
   QString machine, target;
+  std::vector<QString> statements;  // as PlanStages has them, for colours
   std::vector<KernelBudget> kernels;
   std::optional<Refusal> refusal;  // there is no memory IR, and why
   std::optional<sched::Cost> cost;

@@ -74,7 +74,8 @@ QString metric_text(double v, Unit unit) {
 }
 
 double Metric::delta(size_t k) const {
-  const double a = values.empty() ? kNoFigure : values[0], b = k < values.size() ? values[k] : kNoFigure;
+  const double a = values.empty() ? kNoFigure : values[0],
+               b = k < values.size() ? values[k] : kNoFigure;
   if (std::isnan(a) || std::isnan(b)) return kNoFigure;
   if (a == b) return 0;
   if (a <= 0 || b <= 0) return b > a ? 1 : -1;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <mutex>
 
 #include "compiler/driver/checking.h"
 #include "compiler/driver/gpu_code.h"
@@ -22,6 +24,7 @@ namespace nautilus::gui {
 namespace {
 
 constexpr std::chrono::minutes kLongest{10};
+constexpr size_t kMostKnown = 12;
 
 // Texts are made from stage to stage; what comes after a refusal says so in its place.
 class Making {
@@ -218,6 +221,34 @@ PlanStages make_stages(const Workpiece& w, const CancelToken& cancel,
   PlanStages out = Making(w, spec).run(path);
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;
+}
+
+PlanStagesPtr stages_of(const Workpiece& w, const CancelToken& cancel,
+                        const std::vector<sched::SearchNode>& path, const SpecText& spec) {
+  struct Known {
+    std::weak_ptr<const poly::Program> program;
+    std::string key;
+    PlanStagesPtr stages;
+  };
+  static std::mutex mutex;
+  static std::deque<Known> known;  // last used first
+  std::string key = spec.path.toStdString() + "\n";
+  for (const sched::SearchNode& n : path) {
+    key += std::to_string(n.id) + "\n";
+    for (const poly::TransformStep& s : n.steps) key += s.name + s.params + "\n";
+    for (const auto& [name, value] : n.knobs) key += name + "=" + std::to_string(value) + "\n";
+  }
+  {
+    const std::lock_guard lock(mutex);
+    for (const Known& k : known)
+      if (k.key == key && k.program.lock() == w.program) return k.stages;
+  }
+  auto made = std::make_shared<const PlanStages>(make_stages(w, cancel, path, spec));
+  if (cancel.cancelled()) return made;
+  const std::lock_guard lock(mutex);
+  known.push_front({w.program, key, made});
+  if (known.size() > kMostKnown) known.pop_back();
+  return made;
 }
 
 int relevance(const PlanStages& p, const LineTag& tag, const Focus& f) {

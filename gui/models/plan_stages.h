@@ -61,6 +61,10 @@ struct SpecText {
 };
 PlanStages make_stages(const Workpiece& w, const CancelToken& cancel,
                        const std::vector<sched::SearchNode>& path, const SpecText& spec);
+// The same, kept for the plans asked for last: several views look at one plan.
+using PlanStagesPtr = std::shared_ptr<const PlanStages>;
+PlanStagesPtr stages_of(const Workpiece& w, const CancelToken& cancel,
+                        const std::vector<sched::SearchNode>& path, const SpecText& spec);
 
 // PTX or SASS of a source: takes seconds, needs no bench. The lines carry the tags of the CUDA
 // lines that they came from.

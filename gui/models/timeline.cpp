@@ -14,6 +14,8 @@ using memory::Code;
 
 namespace {
 
+constexpr int64_t kUnbound = 64;  // value of a size that the program leaves open
+
 // What an instruction costs one unit of the machine while all warps of a role run it.
 class Durations {
  public:
@@ -126,7 +128,7 @@ class Simulation {
  public:
   Simulation(const memory::Module& module, const memory::Kernel& k, const sched::Machine& m)
       : k_(k), d_(k, m) {
-    for (const std::string& s : module.sizes) block_[s] = 1;
+    for (const std::string& s : module.sizes) block_[s] = kUnbound;
   }
 
   Timeline run(int iterations) {
