@@ -1,13 +1,88 @@
 #include <QApplication>
+#include <QDir>
+#include <cstdio>
 
+#include "gui/app/explore_bar.h"
 #include "gui/app/main_window.h"
+#include "gui/app/options.h"
+#include "gui/app/screenshots.h"
+
+namespace {
+
+using namespace nautilus::gui;
+
+constexpr double kPatience = 120;  // seconds for one view
+
+void print(const QString& text, FILE* to) { std::fprintf(to, "%s\n", qPrintable(text)); }
+
+// Without a person: opens, searches, writes the pictures. The exit status.
+int run_batch(MainWindow& window, const Options& o) {
+  int status = 0;
+  window.set_problem_handler([&](const QString& title, const QString& text) {
+    print(title + ": " + text, stderr);
+    status = 2;
+  });
+  window.show();
+  if (!o.file.isEmpty()) {
+    int answer = -1;
+    QObject::connect(&window, &MainWindow::opened, &window, [&](bool good) { answer = good; });
+    window.open(o.file);
+    wait_until(kPatience, [&] { return answer >= 0; });
+    if (answer != 1) return status ? status : 2;
+  }
+  if (!o.lesson.isEmpty() && !window.start_lesson(o.lesson)) return 2;
+  if (o.explore >= 0) {
+    Allowance a = window.explore_bar().allowance();
+    a.seconds = o.explore;
+    window.explore_bar().set_allowance(a);
+    window.explore();
+    wait_until(o.explore + kPatience,
+               [&] { return window.search().phase() != LiveSearch::Phase::Running; });
+    window.commands().run("go.best");
+  }
+  if (o.screenshots.isEmpty()) return status;
+  const int files = write_screenshots(window, o.screenshots, kPatience);
+  if (files < 0) return 4;
+  print(QString("%1 files in %2").arg(files).arg(QDir(o.screenshots).absolutePath()), stdout);
+  return status;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
+  Options o;
+  QStringList arguments;
+  for (int k = 0; k < argc; ++k) arguments << QString::fromLocal8Bit(argv[k]);
+  if (const auto early = parse_options(arguments, o)) {
+    print(early->text, early->status ? stderr : stdout);
+    return early->status;
+  }
+  if (o.offscreen) {
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+  } else if (!has_display()) {
+    print("nautilus-explorer: there is no display here (DISPLAY and WAYLAND_DISPLAY are not set).\n"
+          "To write every view of a session to pictures without one:\n"
+          "  nautilus-explorer --offscreen --screenshot DIR [--explore SECONDS] FILE", stderr);
+    return 4;
+  }
+  if (o.scale > 0) qputenv("QT_SCALE_FACTOR", QByteArray::number(o.scale));
   QApplication app(argc, argv);
   QApplication::setApplicationName("nautilus-explorer");
   QApplication::setOrganizationName("nautilus");
-  nautilus::gui::MainWindow window;
-  if (argc > 1) window.open(QString::fromLocal8Bit(argv[1]));
+  MainWindow window;
+  window.resize(o.width, o.height);
+  if (!o.theme.isEmpty())
+    window.theme().set_mode(o.theme == "dark"    ? Theme::Mode::Dark
+                            : o.theme == "light" ? Theme::Mode::Light
+                                                 : Theme::Mode::System);
+  if (o.offscreen) return run_batch(window, o);
   window.show();
+  if (!o.file.isEmpty()) {
+    if (o.explore >= 0)
+      QObject::connect(&window, &MainWindow::opened, &window,
+                       [&](bool good) { if (good) window.explore(); }, Qt::SingleShotConnection);
+    window.open(o.file);
+  }
+  if (!o.lesson.isEmpty()) window.start_lesson(o.lesson);
   return QApplication::exec();
 }

@@ -1,33 +1,92 @@
 #include "gui/app/main_window.h"
 
-#include <QDockWidget>
+#include <QApplication>
+#include <QDragEnterEvent>
+#include <QLabel>
 #include <QMessageBox>
+#include <QMimeData>
+#include <QSettings>
+#include <QStatusBar>
 
-#include "gui/app/views.h"
+#include "gui/app/chips_bar.h"
+#include "gui/app/explore_bar.h"
+#include "gui/app/notes_panel.h"
+#include "gui/app/start_page.h"
+#include "gui/app/view_dock.h"
 
 namespace nautilus::gui {
 
 MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
-  setWindowTitle(tr("Nautilus Explorer"));
+  setObjectName("main-window");
   resize(1600, 1000);
   setDockNestingEnabled(true);
+  setAcceptDrops(true);
+  theme_.set_mode(static_cast<Theme::Mode>(QSettings().value("theme", 0).toInt()));
+  apply_theme();
   connect(&document_, &Document::reset, this, [this] {
+    search_.drop();
+    filters_.undo_stack().clear();
     selection_.clear();
     bench_.set_work(document_.session());
   });
-  views_ = make_views({document_, selection_, filters_, bench_, theme_}, this);
-  QDockWidget* last = nullptr;
-  for (View* v : views_) {
-    auto* dock = new QDockWidget(v->title(), this);
-    dock->setObjectName(v->name());
-    dock->setWidget(v);
-    addDockWidget(Qt::RightDockWidgetArea, dock);
-    if (last) tabifyDockWidget(last, dock);
-    last = dock;
-  }
+  start_ = new StartPage(this);
+  setCentralWidget(start_);
+  make_docks();
+  make_commands();
+  explore_bar_ = new ExploreBar(document_, search_, commands_, this);
+  addToolBar(explore_bar_);
+  addToolBarBreak();
+  auto* chip_bar = addToolBar(tr("Filters"));
+  chip_bar->setObjectName("chip-bar");
+  chip_bar->setMovable(false);
+  chips_ = new ChipsBar(document_, filters_, chip_bar);
+  chip_bar->addWidget(chips_);
+  make_menus();
+  make_view_menus();
+  arrange();
+  status_ = new QLabel(this);
+  working_ = new QLabel(this);
+  statusBar()->addPermanentWidget(working_);
+  statusBar()->addPermanentWidget(status_);
+
+  connect(&bench_, &Bench::busy_changed, this, [this](bool on, const QString& what) {
+    working_->setText(on ? tr("working: %1 …").arg(what) : QString());
+  });
+  connect(&bench_, &Bench::failed, this,
+          [this](QObject*, const QString& what, const QString& why) { say(what + ": " + why); });
+  connect(&search_, &LiveSearch::refused, this,
+          [this](const QString& why) { tell_problem(tr("The search refused"), why); });
+  connect(&search_, &LiveSearch::ended, this, &MainWindow::search_ended);
+  connect(&search_, &LiveSearch::phase_changed, this, &MainWindow::update_commands);
+  connect(&search_, &LiveSearch::phase_changed, this, &MainWindow::show_status);
+  connect(&document_, &Document::progress, this, &MainWindow::show_status);
+  connect(&document_, &Document::reset, this, &MainWindow::show_status);
+  connect(&document_, &Document::reset, this, &MainWindow::update_commands);
+  connect(&document_, &Document::modified_changed, this, &MainWindow::update_title);
+  connect(&document_, &Document::reset, this, &MainWindow::update_title);
+  connect(&selection_, &Selection::changed, this, &MainWindow::update_commands);
+  connect(&selection_, &Selection::history_changed, this, &MainWindow::update_commands);
+  connect(&theme_, &Theme::changed, this, &MainWindow::apply_theme);
+  connect(qApp, &QApplication::focusChanged, this,
+          [this](QWidget*, QWidget* now) { views_keys_first(now); });
+  connect(start_, &StartPage::open_requested, this, &MainWindow::open);
+  connect(start_, &StartPage::kernel_requested, this, &MainWindow::open);
+  connect(start_, &StartPage::lesson_requested, this, &MainWindow::start_lesson);
+  connect(start_, &StartPage::browse_requested, this, &MainWindow::browse);
+  connect(&autosave_, &QTimer::timeout, this, &MainWindow::autosave);
+  autosave_.start(20'000);
+  start_->set_recent(QSettings().value("recent").toStringList(),
+                     QFile::exists(recovery_file()) ? recovery_file() : QString());
+  show_start_page(true);
+  update_commands();
+  update_title();
+  show_status();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow() {
+  QThreadPool::globalInstance()->waitForDone();
+  disconnect(qApp, nullptr, this, nullptr);
+}
 
 View* MainWindow::view(const QString& name) const {
   for (View* v : views_)
@@ -35,14 +94,61 @@ View* MainWindow::view(const QString& name) const {
   return nullptr;
 }
 
-bool MainWindow::open(const QString& path) {
-  auto session = sched::load_session(path.toStdString());
-  if (!session) {
-    QMessageBox::warning(this, tr("Cannot open"), QString::fromStdString(session.error().text()));
-    return false;
+ViewDock* MainWindow::dock(const QString& name) const {
+  for (ViewDock* d : docks_)
+    if (d->objectName() == name) return d;
+  return nullptr;
+}
+
+bool MainWindow::busy() const {
+  return opening_ > 0 || saving_ > 0 || bench_.busy() ||
+         std::any_of(views_.begin(), views_.end(), [](const View* v) { return v->busy(); });
+}
+
+void MainWindow::tell_problem(const QString& title, const QString& text) {
+  if (on_problem_) return on_problem_(title, text);
+  auto* box = new QMessageBox(QMessageBox::Warning, title, text, QMessageBox::Ok, this);
+  box->setObjectName("problem");
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  box->open();
+}
+
+void MainWindow::say(const QString& text) { statusBar()->showMessage(text, 8000); }
+
+void MainWindow::follow(const Link& link) {
+  if (link.node >= 0) {
+    if (document_.node(link.node))
+      selection_.select(link.node);
+    else
+      tell_problem(tr("Link"), tr("There is no candidate %1; the session has %2.")
+                                   .arg(link.node)
+                                   .arg(document_.nodes().size()));
   }
-  document_.set_session(*std::move(session), path);
-  return true;
+  if (!link.lesson.isEmpty()) start_lesson(link.lesson);
+  if (link.view.isEmpty()) return;
+  if (ViewDock* d = dock(link.view)) {
+    d->reveal();
+  } else {
+    QStringList names;
+    for (const View* v : views_) names << v->name();
+    tell_problem(tr("Link"), tr("There is no view '%1' (%2).").arg(link.view, names.join(", ")));
+  }
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* e) {
+  if (e->mimeData()->hasUrls() && e->mimeData()->urls().front().isLocalFile())
+    e->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* e) {
+  const QString file = e->mimeData()->urls().front().toLocalFile();
+  const bool table = file.endsWith(".csv");
+  if (table && !document_.empty())
+    import_measurements(file);
+  else
+    open(file);
+  e->acceptProposedAction();
 }
 
 }  // namespace nautilus::gui

@@ -1,11 +1,25 @@
-// The window: views in docks around one shared state.
+// The window: views in docks around one shared state, and what the program does.
 #pragma once
 
 #include <QMainWindow>
+#include <QTimer>
 
+#include "gui/app/commands.h"
+#include "gui/models/links.h"
+#include "gui/models/live_search.h"
+#include "gui/models/opening.h"
 #include "gui/views/view.h"
 
+class QLabel;
+
 namespace nautilus::gui {
+
+class ChipsBar;
+class ExploreBar;
+class NotesPanel;
+class Palette;
+class StartPage;
+class ViewDock;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -18,19 +32,105 @@ class MainWindow : public QMainWindow {
   FilterStack& filters() { return filters_; }
   Bench& bench() { return bench_; }
   Theme& theme() { return theme_; }
+  LiveSearch& search() { return search_; }
+  Commands& commands() { return commands_; }
+  ChipsBar& chips() { return *chips_; }
+  NotesPanel& notes() { return *notes_; }
+  ExploreBar& explore_bar() { return *explore_bar_; }
   const QList<View*>& views() const { return views_; }
   View* view(const QString& name) const;  // nullptr: no such view
+  ViewDock* dock(const QString& name) const;
+  bool on_start_page() const;
 
-  // A session file. False: it cannot be read, and why was shown.
-  bool open(const QString& path);
+  // A file, the name of a corpus kernel, or a link; read in the background, then `opened` says
+  // whether it is there. What is open and not saved is asked about first.
+  void open(const QString& link);
+  void open_spec(const SpecRequest& request);
+  void save(const QString& file);  // in the background; `saved` says how it went
+  void import_measurements(const QString& file);
+  void export_view_to(View& view, const QString& file);
+  void follow(const Link& link);  // node, view and lesson
+  bool start_lesson(const QString& name);
+  void explore();
+  // Opening, saving, the bench or a view is still at work.
+  bool busy() const;
+
+  // Problems are told in a box; without a window to look at, by whoever sets this.
+  void set_problem_handler(std::function<void(const QString& title, const QString& text)> f) {
+    on_problem_ = std::move(f);
+  }
+  void tell_problem(const QString& title, const QString& text);
+  void say(const QString& text);  // in the status bar
+
+ Q_SIGNALS:
+  void opened(bool good);
+  void saved(bool good);
+  void measurements_imported(int rows);
+
+ protected:
+  void closeEvent(QCloseEvent* e) override;
+  void dragEnterEvent(QDragEnterEvent* e) override;
+  void dropEvent(QDropEvent* e) override;
 
  private:
+  // main_window_layout.cpp
+  void make_docks();
+  void arrange();
+  void show_start_page(bool on);
+  void apply_theme();
+  void views_keys_first(QWidget* focused);
+  View* current_view() const;
+  // main_window_commands.cpp
+  void make_commands();
+  void make_menus();
+  void make_view_menus();
+  void update_commands();
+  // main_window_files.cpp
+  void browse();
+  void save_as();
+  void show_opened(Expected<sched::Session> s, const Link& link);
+  void browse_import();
+  void browse_export(View* view);
+  void when_safe(std::function<void()> then);
+  void remember(const QString& file);
+  void update_title();
+  void autosave();
+  QString recovery_file() const;
+  // main_window_state.cpp
+  sched::Session session_with_state() const;
+  void restore_state();
+  // main_window_search.cpp
+  void change_sizes();
+  void change_to(const SpecRequest& from, const SpecRequest& to);
+  void search_ended(sched::StopReason reason, const QString& note);
+  void show_status();
+  // main_window_find.cpp
+  void show_palette();
+  void show_find(const QString& first = {});
+  void show_keys();
+  QStringList statements() const;
+
   Document document_;
   Selection selection_;
   FilterStack filters_{document_};
-  Bench bench_;
   Theme theme_;
+  Bench bench_;
+  LiveSearch search_{document_};
+  Commands commands_{this};
   QList<View*> views_;
+  QList<ViewDock*> docks_;
+  StartPage* start_;
+  ChipsBar* chips_;
+  NotesPanel* notes_;
+  ExploreBar* explore_bar_ = nullptr;
+  QLabel *status_, *working_;
+  QList<std::pair<QAction*, QList<QKeySequence>>> keys_taken_;  // by the focused view
+  QByteArray plain_layout_;
+  QTimer autosave_;
+  int opening_ = 0, saving_ = 0;
+  int open_ticket_ = 0;
+  bool may_close_ = false;
+  std::function<void(const QString&, const QString&)> on_problem_;
 };
 
 }  // namespace nautilus::gui

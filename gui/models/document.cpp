@@ -27,8 +27,8 @@ bool Document::on_best_path(int id) const {
 }
 
 std::optional<Measured> Document::measured(int id) const {
-  const auto found = measured_.find(id);
-  return found == measured_.end() ? std::nullopt : std::optional(found->second);
+  const auto found = session_.measured.find(id);
+  return found == session_.measured.end() ? std::nullopt : std::optional(found->second);
 }
 
 QString Document::note(int id) const {
@@ -37,7 +37,7 @@ QString Document::note(int id) const {
 }
 
 bool Document::pinned(int id) const {
-  return std::find(pins_.begin(), pins_.end(), id) != pins_.end();
+  return std::find(session_.pins.begin(), session_.pins.end(), id) != session_.pins.end();
 }
 
 void Document::set_session(sched::Session s, const QString& file) {
@@ -45,8 +45,6 @@ void Document::set_session(sched::Session s, const QString& file) {
   children_.assign(nodes().size(), {});
   for (const sched::SearchNode& n : nodes())
     if (n.parent >= 0) children_[n.parent].push_back(n.id);
-  measured_.clear();
-  pins_.clear();
   file_ = file;
   find_best_path();
   touch(false);
@@ -114,6 +112,7 @@ void Document::set_options(const sched::SearchOptions& o) {
   session_.options = o;
   session_.options.stop = nullptr;
   touch(true);
+  options_changed();
 }
 
 void Document::set_note(int id, const QString& text) {
@@ -129,16 +128,16 @@ void Document::set_note(int id, const QString& text) {
 void Document::set_pinned(int id, bool on) {
   if (!node(id) || pinned(id) == on) return;
   if (on)
-    pins_.push_back(id);
+    session_.pins.push_back(id);
   else
-    std::erase(pins_, id);
+    std::erase(session_.pins, id);
   touch(true);
   pins_changed();
 }
 
 void Document::set_measured(int id, Measured m) {
   if (!node(id)) return;
-  measured_[id] = std::move(m);
+  session_.measured[id] = std::move(m);
   touch(true);
   measured_changed(id);
 }

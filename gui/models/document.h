@@ -15,12 +15,7 @@
 
 namespace nautilus::gui {
 
-// A run of a candidate, or a row of a store.
-struct Measured {
-  double seconds = 0;  // median
-  bool right = false;  // outputs equalled the reference's
-  std::string source;  // where it was measured, in words: "H200, run --on gpu"
-};
+using Measured = sched::MeasuredPlan;
 
 class Document : public QObject {
   Q_OBJECT
@@ -38,7 +33,7 @@ class Document : public QObject {
   std::optional<Measured> measured(int id) const;
   QString note(int id) const;
   bool pinned(int id) const;
-  const std::vector<int>& pins() const { return pins_; }  // in the order of pinning
+  const std::vector<int>& pins() const { return session_.pins; }  // in the order of pinning
   QString file() const { return file_; }                  // "" if never saved
   bool modified() const { return modified_; }
 
@@ -65,6 +60,7 @@ class Document : public QObject {
   void notes_changed(int id);
   void pins_changed();
   void measured_changed(int id);
+  void options_changed();
   void modified_changed(bool modified);
 
  private:
@@ -72,8 +68,6 @@ class Document : public QObject {
   void find_best_path();
   sched::Session session_;
   std::vector<std::vector<int>> children_;
-  std::map<int, Measured> measured_;
-  std::vector<int> pins_;
   std::vector<bool> on_best_;
   QString file_;
   bool modified_ = false;

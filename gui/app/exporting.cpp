@@ -1,0 +1,139 @@
+#include "gui/app/exporting.h"
+
+#include <QBuffer>
+#include <QImage>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QPdfWriter>
+#include <QSet>
+#include <QSvgGenerator>
+
+#include "autosched/file.h"
+
+namespace nautilus::gui {
+namespace {
+
+constexpr double kPngScale = 2;
+constexpr double kMostPixels = 8192;
+
+Refusal refuse(const QString& file, const QString& why) {
+  return {"export", file.toStdString(), why.toStdString(),
+          "a name that ends with .svg, .png, .pdf, .csv or .json"};
+}
+
+QByteArray as_svg(View& view, const Theme& theme, QSizeF size) {
+  QBuffer out;
+  out.open(QIODevice::WriteOnly);
+  QSvgGenerator svg;
+  svg.setOutputDevice(&out);
+  svg.setSize(size.toSize());
+  svg.setViewBox(QRectF({0, 0}, size));
+  svg.setTitle(view.title());
+  QPainter p(&svg);
+  p.fillRect(QRectF({0, 0}, size), theme.background());
+  view.paint_picture(p, QRectF({0, 0}, size));
+  p.end();
+  return out.data();
+}
+
+QByteArray as_png(View& view, const Theme& theme, QSizeF size) {
+  const double scale =
+      std::min(kPngScale, kMostPixels / std::max({size.width(), size.height(), 1.0}));
+  QImage image((size * scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+  image.setDevicePixelRatio(scale);
+  image.fill(theme.background());
+  QPainter p(&image);
+  p.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+  view.paint_picture(p, QRectF({0, 0}, size));
+  p.end();
+  QBuffer out;
+  out.open(QIODevice::WriteOnly);
+  image.save(&out, "PNG");
+  return out.data();
+}
+
+QByteArray as_pdf(View& view, const Theme& theme, QSizeF size) {
+  QBuffer out;
+  out.open(QIODevice::WriteOnly);
+  QPdfWriter pdf(&out);
+  constexpr double kPointsPerPixel = 0.75;
+  pdf.setResolution(96);
+  pdf.setPageSize(QPageSize(size * kPointsPerPixel, QPageSize::Point));
+  pdf.setPageMargins({0, 0, 0, 0});
+  pdf.setTitle(view.title());
+  QPainter p(&pdf);
+  p.fillRect(QRectF({0, 0}, size), theme.background());
+  view.paint_picture(p, QRectF({0, 0}, size));
+  p.end();
+  return out.data();
+}
+
+QString plain(const QJsonValue& v) {
+  if (v.isString()) return v.toString();
+  if (v.isBool()) return v.toBool() ? "true" : "false";
+  if (v.isDouble()) return QString::number(v.toDouble(), 'g', 12);
+  if (v.isNull() || v.isUndefined()) return {};
+  return QString::fromUtf8(v.isArray() ? QJsonDocument(v.toArray()).toJson(QJsonDocument::Compact)
+                                       : QJsonDocument(v.toObject()).toJson(QJsonDocument::Compact));
+}
+
+QString quoted(QString s) {
+  if (!s.contains(',') && !s.contains('"') && !s.contains('\n') && !s.contains('\r')) return s;
+  return '"' + s.replace("\"", "\"\"") + '"';
+}
+
+}  // namespace
+
+QByteArray rows_as_csv(const QList<QJsonObject>& rows) {
+  QStringList names;
+  QSet<QString> known;
+  for (const QJsonObject& r : rows)
+    for (auto at = r.begin(); at != r.end(); ++at)
+      if (!known.contains(at.key())) {
+        known.insert(at.key());
+        names << at.key();
+      }
+  QStringList lines;
+  QStringList head;
+  for (const QString& n : names) head << quoted(n);
+  lines << head.join(',');
+  for (const QJsonObject& r : rows) {
+    QStringList fields;
+    for (const QString& n : names) fields << quoted(plain(r.value(n)));
+    lines << fields.join(',');
+  }
+  return (lines.join('\n') + '\n').toUtf8();
+}
+
+QByteArray rows_as_json(const QList<QJsonObject>& rows) {
+  QJsonArray all;
+  for (const QJsonObject& r : rows) all << r;
+  return QJsonDocument(all).toJson();
+}
+
+std::optional<Refusal> export_view(View& view, const Theme& theme, const QString& file) {
+  return export_picture(view, theme, file, view.picture_size());
+}
+
+std::optional<Refusal> export_picture(View& view, const Theme& theme, const QString& file,
+                                      QSizeF size) {
+  size = size.expandedTo(QSizeF(64, 64));
+  const QString ending = file.section('.', -1).toLower();
+  QByteArray content;
+  if (ending == "svg") {
+    content = as_svg(view, theme, size);
+  } else if (ending == "png") {
+    content = as_png(view, theme, size);
+  } else if (ending == "pdf") {
+    content = as_pdf(view, theme, size);
+  } else if (ending == "csv" || ending == "json") {
+    const QList<QJsonObject> rows = view.export_rows();
+    if (rows.isEmpty()) return refuse(file, view.title() + " has no rows of data to export now");
+    content = ending == "csv" ? rows_as_csv(rows) : rows_as_json(rows);
+  } else {
+    return refuse(file, "'." + ending + "' is no format");
+  }
+  return sched::write_file_atomically(file.toStdString(), content.toStdString());
+}
+
+}  // namespace nautilus::gui

@@ -1,0 +1,69 @@
+#include "gui/app/options.h"
+
+#include <QCommandLineParser>
+
+namespace nautilus::gui {
+
+std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
+  QCommandLineParser p;
+  p.setApplicationDescription(
+      "nautilus-explorer: see the whole search, steer it, teach with it.\n"
+      "FILE: a spec (*.spec.cpp), a program (*.naut), a session (*.nautilus.json), the name of a\n"
+      "corpus kernel, or a link FILE#node=42&view=roofline.");
+  p.addPositionalArgument("FILE", "what to open", "[FILE]");
+  const QCommandLineOption help("help", "Show this."), version("version", "Show the version."),
+      offscreen("offscreen", "Use no display."),
+      shots("screenshot", "Write every view to DIR as PNG and SVG, and end.", "DIR"),
+      lesson("lesson", "Begin a lesson.", "NAME"),
+      explore("explore", "Search for so long first.", "SECONDS"),
+      theme("theme", "light, dark or system.", "NAME"),
+      scale("scale", "Scale of the interface: 1 or 2, ...", "FACTOR"),
+      size("window-size", "Size of the window.", "WIDTHxHEIGHT");
+  p.addOptions({help, version, offscreen, shots, lesson, explore, theme, scale, size});
+  const auto bad = [&](const QString& why) {
+    return Early{"nautilus-explorer: " + why + " (--help shows the options)", 2};
+  };
+  if (!p.parse(arguments)) return bad(p.errorText());
+  if (p.isSet(help)) return Early{p.helpText(), 0};
+  if (p.isSet(version)) return Early{"nautilus-explorer " NAUTILUS_VERSION, 0};
+  if (p.positionalArguments().size() > 1) return bad("it opens one file");
+  out.file = p.positionalArguments().value(0);
+  out.lesson = p.value(lesson);
+  out.screenshots = p.value(shots);
+  out.offscreen = p.isSet(offscreen);
+  bool good = true;
+  if (p.isSet(explore)) {
+    out.explore = p.value(explore).toDouble(&good);
+    if (!good || !(out.explore >= 0 && out.explore <= 1e6))
+      return bad("'" + p.value(explore) + "' is no number of seconds");
+    if (out.file.isEmpty()) return bad("--explore needs a FILE");
+  }
+  out.theme = p.value(theme);
+  if (!QStringList{"", "light", "dark", "system"}.contains(out.theme))
+    return bad("there is no theme '" + out.theme + "'");
+  if (p.isSet(scale)) {
+    out.scale = p.value(scale).toDouble(&good);
+    if (!good || !(out.scale >= 0.5 && out.scale <= 4)) return bad("a scale lies from 0.5 to 4");
+  }
+  if (p.isSet(size)) {
+    const QStringList wh = p.value(size).split('x');
+    bool w = false, h = false;
+    out.width = wh.value(0).toInt(&w);
+    out.height = wh.value(1).toInt(&h);
+    if (wh.size() != 2 || !w || !h || out.width < 640 || out.height < 400 || out.width > 16384 ||
+        out.height > 16384)
+      return bad("'" + p.value(size) + "' is no size like 1600x1000");
+  }
+  return std::nullopt;
+}
+
+bool has_display() {
+#ifdef Q_OS_LINUX
+  return qEnvironmentVariableIsSet("DISPLAY") || qEnvironmentVariableIsSet("WAYLAND_DISPLAY") ||
+         qEnvironmentVariableIsSet("QT_QPA_PLATFORM");
+#else
+  return true;
+#endif
+}
+
+}  // namespace nautilus::gui

@@ -1,0 +1,55 @@
+#include "gui/app/view_dock.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QToolButton>
+
+namespace nautilus::gui {
+
+ViewDock::ViewDock(const QString& name, const QString& title, QWidget* content, QWidget* parent)
+    : QDockWidget(title, parent) {
+  setObjectName(name);
+  setWidget(content);
+  content->setAccessibleName(title);
+  auto* bar = new QWidget(this);
+  auto* box = new QHBoxLayout(bar);
+  box->setContentsMargins(6, 1, 2, 1);
+  box->setSpacing(2);
+  auto* label = new QLabel(title, bar);
+  QFont f = label->font();
+  f.setBold(true);
+  label->setFont(f);
+  box->addWidget(label, 1);
+  const auto button = [&](const QString& glyph, const QString& what, const QString& object) {
+    auto* b = new QToolButton(bar);
+    b->setObjectName(object);
+    b->setText(glyph);
+    b->setAutoRaise(true);
+    b->setToolTip(what);
+    b->setAccessibleName(what + ": " + title);
+    box->addWidget(b);
+    return b;
+  };
+  QToolButton* menu = button("≡", tr("Menu of this view: its commands and exports"), "menu");
+  menu->setPopupMode(QToolButton::InstantPopup);
+  menu->setMenu(new QMenu(menu));
+  menu->setStyleSheet("QToolButton::menu-indicator { image: none; }");
+  connect(button("❐", tr("Float or dock"), "float"), &QToolButton::clicked, this,
+          [this] { setFloating(!isFloating()); });
+  connect(button("✕", tr("Close; the View menu brings it back"), "close"), &QToolButton::clicked,
+          this, &QDockWidget::close);
+  setTitleBarWidget(bar);
+}
+
+void ViewDock::set_menu(const QList<QAction*>& actions) {
+  titleBarWidget()->findChild<QToolButton*>("menu")->menu()->addActions(actions);
+}
+
+void ViewDock::reveal() {
+  show();
+  raise();
+  widget()->setFocus(Qt::ShortcutFocusReason);
+}
+
+}  // namespace nautilus::gui

@@ -1,0 +1,215 @@
+#include "gui/models/live_search.h"
+
+#include "gui/models/live_search_worker.h"
+
+namespace nautilus::gui {
+namespace {
+
+constexpr int kEvery = 100;          // ms between batches
+constexpr size_t kMostNodes = 2000;  // of a batch: what views take in well under a frame's patience
+
+QString text(const std::string& s) { return QString::fromStdString(s); }
+
+}  // namespace
+
+LiveSearch::LiveSearch(Document& document, QObject* parent)
+    : QObject(parent), document_(document) {
+  timer_.setInterval(kEvery);
+  connect(&timer_, &QTimer::timeout, this, [this] {
+    std::erase_if(ending_, [](const auto& w) { return w->ended(); });
+    if (worker_) drain(false);
+    if (!worker_ && ending_.empty()) timer_.stop();
+  });
+}
+
+LiveSearch::~LiveSearch() { drop(); }
+
+void LiveSearch::drop() {
+  ++life_;
+  if (!worker_) return;
+  worker_->end();
+  ending_.push_back(std::move(worker_));
+  ids_.clear();
+  for (auto& [k, done] : std::exchange(by_hand_, {})) done(-1, tr("the search was ended"));
+  set_phase(Phase::Off);
+  if (std::exchange(root_, 0) != 0) root_changed(0);
+}
+
+void LiveSearch::on_interface(std::function<void()> f) {
+  QMetaObject::invokeMethod(this, [this, life = life_.load(), f = std::move(f)] {
+    if (life == life_) f();
+  });
+}
+
+void LiveSearch::ensure() {
+  if (worker_) drain(true);
+  if (worker_ && ids_.size() == document_.nodes().size()) return;
+  const int root = root_;
+  drop();
+  const sched::Session& s = document_.session();
+  ids_.resize(document_.nodes().size());
+  for (size_t k = 0; k < ids_.size(); ++k) ids_[k] = static_cast<int>(k);
+  const auto ended_by_itself = [this](sched::StopReason reason, const std::string& note) {
+    on_interface([this, reason, note] {
+      drain(true);
+      set_phase(Phase::Paused);
+      ended(reason, text(note));
+    });
+  };
+  const auto was_refused = [this](const Refusal& r) {
+    on_interface([this, why = text(r.text())] {
+      if (phase_ == Phase::Running) set_phase(Phase::Paused);
+      refused(why);
+    });
+  };
+  worker_ = std::make_unique<Worker>(s.program_naut, s.options, s.result,
+                                     Worker::Reports{ended_by_itself, was_refused});
+  timer_.start();
+  set_phase(Phase::Paused);
+  if (root > 0) explore_below(root);
+}
+
+void LiveSearch::explore(const Allowance& allowance) {
+  ensure();
+  worker_->post([allowance](Worker& w) { w.go(allowance); });
+  set_phase(Phase::Running);
+}
+
+void LiveSearch::pause() {
+  if (phase_ != Phase::Running) return;
+  worker_->post([this](Worker& w) {
+    w.rest();
+    on_interface([this] {
+      drain(true);
+      set_phase(Phase::Paused);
+    });
+  });
+}
+
+void LiveSearch::step() {
+  ensure();
+  worker_->post([this](Worker& w) {
+    w.rest();
+    if (!w.exploration) return;
+    const sched::StopReason reason = w.exploration->step();
+    w.answer_changed();
+    on_interface([this, reason, left = !w.exploration->exhausted()] {
+      drain(true);
+      set_phase(Phase::Paused);
+      if (!left) ended(reason, {});
+    });
+  });
+  set_phase(Phase::Running);
+}
+
+void LiveSearch::stop() {
+  if (!worker_) return;
+  worker_->post([this](Worker& w) {
+    w.rest();
+    if (w.exploration) {
+      w.exploration->close();
+      w.answer_changed();
+    }
+    on_interface([this] {
+      drain(true);
+      drop();
+    });
+  });
+}
+
+void LiveSearch::explore_below(int node) {
+  ensure();
+  const auto at = std::find(ids_.begin(), ids_.end(), node);
+  if (at == ids_.end()) return;
+  worker_->post([this, node, below = static_cast<int>(at - ids_.begin())](Worker& w) {
+    if (!w.exploration) return;
+    if (auto bad = w.exploration->explore_below(below)) return w.reports().refused(*bad);
+    on_interface([this, node] {
+      root_ = node;
+      root_changed(node);
+    });
+  });
+}
+
+void LiveSearch::set_machine(const sched::Machine& m) {
+  sched::SearchOptions o = document_.session().options;
+  if (!document_.nodes().empty()) {
+    ensure();
+    worker_->post([m](Worker& w) {
+      w.use_machine(m);
+      if (w.exploration) w.answer_changed();
+    });
+  }
+  o.machine = m;
+  document_.set_options(o);
+}
+
+void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>& steps,
+                             std::function<void(int, const QString&)> done) {
+  ensure();
+  const auto at = std::find(ids_.begin(), ids_.end(), parent);
+  if (at == ids_.end()) return done(-1, tr("the candidate is gone"));
+  const int asked = next_by_hand_++;
+  by_hand_[asked] = std::move(done);
+  const auto answer = [this, asked](int id, const QString& why) {
+    on_interface([this, asked, id, why] {
+      drain(true);
+      if (const auto waiting = by_hand_.extract(asked)) waiting.mapped()(to_document(id), why);
+    });
+  };
+  worker_->post([steps, answer, below = static_cast<int>(at - ids_.begin())](Worker& w) {
+    if (!w.exploration) return answer(-1, tr("the search could not begin"));
+    const Expected<int> made = w.exploration->add_by_hand(below, steps);
+    w.answer_changed();
+    answer(made ? *made : -1, made ? QString() : text(made.error().text()));
+  });
+}
+
+void LiveSearch::drain(bool everything) {
+  do {
+    if (!worker_ || !worker_->has_more()) return;
+    take(worker_->take(everything ? SIZE_MAX : kMostNodes));
+  } while (everything);
+}
+
+void LiveSearch::take(Batch b) {
+  const int old = static_cast<int>(ids_.size());
+  const int first = static_cast<int>(document_.nodes().size());
+  for (size_t k = 0; k < b.added.size(); ++k) ids_.push_back(first + static_cast<int>(k));
+  const auto renumber = [&](sched::SearchNode& n) {
+    n.id = to_document(n.id);
+    n.parent = to_document(n.parent);
+    n.duplicate_of = to_document(n.duplicate_of);
+  };
+  std::vector<sched::SearchNode> changed;
+  for (auto& [id, n] : b.changed)
+    if (id < old) {
+      renumber(n);
+      changed.push_back(std::move(n));
+    }
+  for (sched::SearchNode& n : b.added) renumber(n);
+  document_.append(std::move(b.added));
+  document_.change(std::move(changed));
+  if (b.best || b.pareto) {
+    const auto renumbered = [&](std::vector<int> ids) {
+      for (int& id : ids) id = to_document(id);
+      return ids;
+    };
+    const sched::SearchResult& r = document_.session().result;
+    document_.set_answer(b.best ? renumbered(*b.best) : r.best,
+                         b.pareto ? renumbered(*b.pareto) : r.pareto);
+  }
+  if (b.progress) document_.set_progress(b.plans, b.structures, b.elapsed);
+}
+
+void LiveSearch::set_phase(Phase p) {
+  if (phase_ == p) return;
+  phase_ = p;
+  phase_changed();
+}
+
+int LiveSearch::to_document(int id) const {
+  return id >= 0 && id < static_cast<int>(ids_.size()) ? ids_[id] : -1;
+}
+
+}  // namespace nautilus::gui

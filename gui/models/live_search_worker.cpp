@@ -1,0 +1,165 @@
+#include "gui/models/live_search_worker.h"
+
+#include "compiler/driver/searching.h"
+#include "compiler/profile/profile.h"
+
+namespace nautilus::gui {
+
+LiveSearch::Worker::Worker(std::string naut, sched::SearchOptions options,
+                           sched::SearchResult so_far, Reports reports)
+    : naut_(std::move(naut)),
+      options_(std::move(options)),
+      so_far_(std::move(so_far)),
+      reports_(std::move(reports)),
+      first_added_(static_cast<int>(so_far_.nodes.size())) {
+  options_.stop = &stop_;
+  thread_ = std::thread([this] { run(); });
+}
+
+LiveSearch::Worker::~Worker() {
+  end();
+  thread_.join();
+}
+
+void LiveSearch::Worker::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    stop_ = true;
+  }
+  wake_.notify_all();
+}
+
+void LiveSearch::Worker::post(std::function<void(Worker&)> command) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+    if (in_run_) stop_ = true;
+  }
+  wake_.notify_all();
+}
+
+void LiveSearch::Worker::begin() {
+  auto p = poly::parse_naut(poly::make_context(), naut_, "program");
+  if (!p) return reports_.refused(p.error());
+  auto program = std::make_shared<const poly::Program>(*std::move(p));
+  const auto numerics = tile::numerics_from_name(options_.numerics);
+  if (!numerics)
+    return reports_.refused({"search", "", "there are no numerics '" + options_.numerics + "'", ""});
+  ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(options_.machine)));
+  const auto sink = [this](const sched::SearchEvent& e) { on_event(e); };
+  auto made = so_far_.nodes.empty()
+                  ? sched::Exploration::start(program, options_, *ops_.back(), sink)
+                  : sched::Exploration::resume(program, options_, std::move(so_far_), *ops_.back(),
+                                               sink);
+  so_far_ = {};
+  if (!made) return reports_.refused(made.error());
+  exploration = *std::move(made);
+}
+
+void LiveSearch::Worker::use_machine(const sched::Machine& m) {
+  if (!exploration) return;
+  const auto numerics = tile::numerics_from_name(options_.numerics);
+  ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(m)));
+  if (auto bad = exploration->set_machine(m, *ops_.back())) reports_.refused(*bad);
+}
+
+void LiveSearch::Worker::go(const Allowance& a) {
+  if (!exploration) return;
+  const sched::SearchResult& r = exploration->result();
+  const auto more = [](auto have, auto add) { return add > 0 ? have + add : 0; };
+  budget_ = {};
+  budget_.seconds = more(r.seconds, a.seconds);
+  budget_.nodes = more(static_cast<int>(r.nodes.size()), a.nodes);
+  budget_.plans = more(r.plans_costed, a.plans);
+  going_ = true;
+}
+
+// False: the thread ends. No command: the run goes on.
+bool LiveSearch::Worker::next(std::function<void(Worker&)>& command) {
+  std::unique_lock lock(mutex_);
+  in_run_ = false;
+  wake_.wait(lock, [&] { return over_ || going_ || !commands_.empty(); });
+  if (over_) return false;
+  stop_ = false;
+  if (commands_.empty()) return in_run_ = true;
+  command = std::move(commands_.front());
+  commands_.pop_front();
+  return true;
+}
+
+// Until its budget is spent, or a command waits.
+void LiveSearch::Worker::part_of_run() {
+  const sched::StopReason reason = exploration->run(budget_);
+  answer_changed();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!commands_.empty() || over_) return;
+  }
+  going_ = false;
+  reports_.ended(reason, exploration->result().note);
+}
+
+void LiveSearch::Worker::run() {
+  begin();
+  for (std::function<void(Worker&)> command; next(command); command = nullptr) {
+    if (command)
+      command(*this);
+    else
+      part_of_run();
+  }
+  exploration.reset();
+  ops_.clear();
+  ended_ = true;
+}
+
+void LiveSearch::Worker::answer_changed() {
+  const sched::SearchResult& r = exploration->result();
+  const std::lock_guard lock(batch_mutex_);
+  batch_.best = r.best;
+  batch_.pareto = r.pareto;
+  batch_.plans = r.plans_costed, batch_.structures = r.structures_verified;
+  batch_.elapsed = r.seconds;
+  batch_.progress = true;
+}
+
+void LiveSearch::Worker::on_event(const sched::SearchEvent& e) {
+  const std::lock_guard lock(batch_mutex_);
+  batch_.plans = e.plans_costed;
+  batch_.structures = e.structures_verified;
+  batch_.elapsed = e.elapsed;
+  batch_.progress = true;
+  if (!e.node) return;
+  const int id = e.node->id;
+  const int at = id - first_added_;
+  const int waiting = static_cast<int>(batch_.added.size());
+  if (at == waiting)
+    batch_.added.push_back(*e.node);
+  else if (at >= 0 && at < waiting)
+    batch_.added[at] = *e.node;
+  else if (at < 0)
+    batch_.changed[id] = *e.node;
+  if (e.kind == sched::SearchEvent::Kind::Best) batch_.best = std::vector{id};
+}
+
+LiveSearch::Batch LiveSearch::Worker::take(size_t most) {
+  const std::lock_guard lock(batch_mutex_);
+  Batch out;
+  std::swap(out, batch_);
+  first_added_ += static_cast<int>(std::min(out.added.size(), most));
+  if (out.added.size() > most) {
+    batch_.added.assign(std::make_move_iterator(out.added.begin() + static_cast<long>(most)),
+                        std::make_move_iterator(out.added.end()));
+    batch_.best = std::exchange(out.best, {});
+    batch_.pareto = std::exchange(out.pareto, {});
+    out.added.resize(most);
+  }
+  return out;
+}
+
+bool LiveSearch::Worker::has_more() {
+  const std::lock_guard lock(batch_mutex_);
+  return !batch_.added.empty() || !batch_.changed.empty() || batch_.best || batch_.progress;
+}
+
+}  // namespace nautilus::gui

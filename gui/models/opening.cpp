@@ -1,0 +1,116 @@
+#include "gui/models/opening.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <cstdio>
+
+#include "autosched/file.h"
+#include "compiler/driver/common.h"
+#include "compiler/driver/specs.h"
+
+namespace nautilus::gui {
+namespace {
+
+QString text(const std::string& s) { return QString::fromStdString(s); }
+
+std::string hex_hash(const std::string& s) {
+  return QString::number(sched::text_hash(s), 16).rightJustified(16, '0').toStdString();
+}
+
+driver::Input input_of(const SpecRequest& r) {
+  driver::Input in;
+  in.spec = r.spec;
+  in.kernel = r.kernel;
+  for (const auto& [name, value] : r.sizes) in.sizes.push_back(name + "=" + std::to_string(value));
+  in.model = r.model;
+  in.phase = r.phase;
+  in.batch = r.batch;
+  in.seq = r.sequence;
+  return in;
+}
+
+// The word that a kernel's name shares with its relatives.
+QString family_of(const QString& kernel) {
+  if (kernel.startsWith("attention")) return "attention";
+  if (kernel.startsWith("matmul") || kernel == "lora" || kernel == "conv2d") return "products";
+  if (kernel.contains("mlp")) return "mlp";
+  if (kernel.contains("norm") || kernel == "variance") return "normalization";
+  if (kernel.contains("softmax") || kernel.contains("sumexp") || kernel.contains("entropy"))
+    return "softmax";
+  return "others";
+}
+
+}  // namespace
+
+Expected<sched::Machine> machine_named(const std::string& id_or_file) {
+  const bool file = id_or_file.find('/') != std::string::npos || id_or_file.ends_with(".json");
+  return file ? sched::load_machine(id_or_file) : sched::find_machine(id_or_file);
+}
+
+Expected<std::vector<KernelInfo>> kernels_of(const std::string& spec) {
+  driver::Input in;
+  in.spec = spec;
+  int code = 0;
+  auto loaded = driver::read_input(in, false, false, code);
+  if (!loaded) return loaded.error();
+  std::vector<KernelInfo> out;
+  for (const driver::Loaded& l : *loaded)
+    out.push_back({l.general.name, l.general.params, l.general.typical});
+  return out;
+}
+
+Expected<sched::Session> session_of(const SpecRequest& r) {
+  auto machine = machine_named(r.machine);
+  if (!machine) return machine.error();
+  int code = 0;
+  auto loaded = driver::read_input(input_of(r), true, true, code);
+  if (!loaded) return loaded.error();
+  const driver::Loaded& l = loaded->front();
+  sched::Session s;
+  s.spec_path = l.path;
+  s.spec_text = l.text;
+  s.spec_hash = hex_hash(l.text);
+  s.program_naut = poly::print_naut(l.program);
+  s.kernel = l.program.name;
+  s.options.sizes = l.sizes;
+  s.options.machine = *std::move(machine);
+  for (const std::string& note : l.notes)
+    s.result.note += (s.result.note.empty() ? "" : "; ") + note;
+  return s;
+}
+
+Expected<sched::Session> open_any(const std::string& path, const std::string& machine) {
+  const QString name = text(path);
+  if (name.endsWith(".json")) return sched::load_session(path);
+  SpecRequest r;
+  r.spec = path;
+  r.machine = machine;
+  return session_of(r);
+}
+
+QList<CorpusFamily> corpus_families() {
+  QList<CorpusFamily> out;
+  for (const char* f : {"attention", "softmax", "normalization", "products", "mlp", "others"})
+    out.push_back({f, {}});
+  for (const driver::CorpusKernel& k : driver::corpus_kernels())
+    for (CorpusFamily& f : out)
+      if (f.name == family_of(text(k.name))) f.kernels.push_back({text(k.name), text(k.about)});
+  out.removeIf([](const CorpusFamily& f) { return f.kernels.isEmpty(); });
+  return out;
+}
+
+QStringList corpus_models() {
+  QStringList out;
+  for (const QString& f : QDir(text(sched::corpus_dir()) + "/models").entryList({"*.json"}))
+    out << f.chopped(5);
+  return out;
+}
+
+QStringList machine_names() {
+  QStringList out;
+  for (const std::string& id : sched::list_machines()) out << text(id);
+  if (!out.contains("cpu")) out << "cpu";
+  return out;
+}
+
+}  // namespace nautilus::gui

@@ -1,0 +1,224 @@
+#include "gui/views/roofline_points.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gui/views/roofline_geometry.h"
+
+namespace nautilus::gui {
+namespace {
+
+bool drawable(const sched::RooflinePoint& p) {
+  return p.intensity > 0 && p.achieved > 0 && std::isfinite(p.intensity) &&
+         std::isfinite(p.achieved);
+}
+
+// The structure a plan belongs to.
+int structure_of(const sched::SearchNode& n) {
+  return n.parent >= 0 && !n.knobs.empty() ? n.parent : n.id;
+}
+
+// Those that had a colour keep it, so that a growing search does not change colours.
+void keep_colours(std::vector<Family>& families, const std::unordered_map<int, uint8_t>& before) {
+  std::vector<Family> placed(families.size());
+  std::vector<bool> used(families.size(), false);
+  std::vector<Family> fresh;
+  for (Family& f : families) {
+    auto old = before.find(f.node);
+    if (old != before.end() && old->second < placed.size() && !used[old->second]) {
+      used[old->second] = true;
+      placed[old->second] = std::move(f);
+    } else {
+      fresh.push_back(std::move(f));
+    }
+  }
+  size_t slot = 0;
+  for (Family& f : fresh) {
+    while (used[slot]) ++slot;
+    used[slot] = true;
+    placed[slot] = std::move(f);
+  }
+  families = std::move(placed);
+}
+
+}  // namespace
+
+void RooflineCloud::build(const Document& d) {
+  levels.clear();
+  points.clear();
+  first_point.clear();
+  family_of_.clear();
+  families.clear();
+  for (const sched::MemoryLevel& l : d.session().options.machine.levels) levels.push_back(l.name);
+  find_families(d);
+  append(d, 0);
+}
+
+void RooflineCloud::append(const Document& d, int first) {
+  const auto& nodes = d.nodes();
+  for (size_t i = static_cast<size_t>(std::max(first, 0)); i < nodes.size(); ++i) add(d, nodes[i]);
+}
+
+void RooflineCloud::add(const Document& d, const sched::SearchNode& n) {
+  if (n.points.empty()) return;
+  const sched::Machine& machine = d.session().options.machine;
+  const auto measured = d.measured(n.id);
+  const double slower =
+      measured && measured->seconds > 0 && n.seconds > 0 ? measured->seconds / n.seconds : 1;
+  auto family = family_of_.find(structure_of(n));
+  const size_t begin = points.size();
+  for (const sched::RooflinePoint& p : n.points) {
+    if (!drawable(p)) continue;
+    auto level = std::find(levels.begin(), levels.end(), p.level);
+    if (level == levels.end()) level = levels.insert(level, p.level);
+    const double achieved = p.achieved / slower;
+    const QPointF at = roofline_point(p.intensity, achieved);
+    CloudPoint c;
+    c.x = static_cast<float>(at.x());
+    c.y = static_cast<float>(at.y());
+    c.predicted_y = static_cast<float>(-std::log10(p.achieved));
+    c.node = n.id;
+    c.level = static_cast<uint8_t>(level - levels.begin());
+    c.family = family == family_of_.end() ? kOtherFamilies : family->second;
+    c.state = n.state;
+    c.measured = measured.has_value();
+    c.right = measured && measured->right;
+    c.suspicious = achieved > 1.001 * std::max(p.roof, attainable(machine, p.level, p.intensity));
+    points.push_back(c);
+  }
+  if (points.size() == begin) return;
+  std::stable_sort(points.begin() + static_cast<std::ptrdiff_t>(begin), points.end(),
+                   [](auto& a, auto& b) { return a.level < b.level; });
+  first_point[n.id] = static_cast<int>(begin);
+}
+
+void RooflineCloud::refresh(const Document& d, int node) {
+  const sched::SearchNode* n = d.node(node);
+  if (!n) return;
+  auto found = first_point.find(node);
+  if (found == first_point.end()) return add(d, *n);
+  const auto begin = points.begin() + found->second;
+  const auto end = std::find_if(begin, points.end(), [&](auto& p) { return p.node != node; });
+  RooflineCloud fresh;
+  fresh.levels = levels;
+  fresh.family_of_ = family_of_;
+  fresh.add(d, *n);
+  if (fresh.points.size() == static_cast<size_t>(end - begin) && fresh.levels == levels) {
+    std::copy(fresh.points.begin(), fresh.points.end(), begin);
+  } else {
+    build(d);
+  }
+}
+
+// The fastest structures get a colour of their own. A family's name leaves out what all of them
+// decided.
+void RooflineCloud::find_families(const Document& d) {
+  std::unordered_map<int, Family> all;
+  for (const sched::SearchNode& n : d.nodes()) {
+    if (n.points.empty()) continue;
+    Family& f = all[structure_of(n)];
+    f.node = structure_of(n);
+    ++f.plans;
+    if (n.seconds > 0 && (f.best_seconds == 0 || n.seconds < f.best_seconds))
+      f.best_seconds = n.seconds;
+  }
+  families.clear();
+  for (auto& [node, f] : all) families.push_back(std::move(f));
+  auto faster = [](const Family& a, const Family& b) {
+    return std::pair(a.best_seconds == 0 ? INFINITY : a.best_seconds, a.node) <
+           std::pair(b.best_seconds == 0 ? INFINITY : b.best_seconds, b.node);
+  };
+  const size_t k = std::min<size_t>(families.size(), kOtherFamilies);
+  std::partial_sort(families.begin(), families.begin() + static_cast<std::ptrdiff_t>(k),
+                    families.end(), faster);
+  families.resize(k);
+  keep_colours(families, family_of_);
+  std::vector<QStringList> decisions;
+  for (const Family& f : families) {
+    QStringList words;
+    for (int id : d.path(f.node))
+      if (const sched::SearchNode* n = d.node(id); n && id != 0)
+        words << QString::fromStdString(n->decision);
+    decisions.push_back(words);
+  }
+  qsizetype common = 0;
+  while (k > 1 && std::all_of(decisions.begin(), decisions.end(), [&](const QStringList& w) {
+           return w.size() > common + 1 && w[common] == decisions[0][common];
+         }))
+    ++common;
+  family_of_.clear();
+  for (size_t i = 0; i < k; ++i) {
+    families[i].name = decisions[i].mid(common).join(QStringLiteral(" \u203a "));
+    family_of_[families[i].node] = static_cast<uint8_t>(i);
+  }
+  for (CloudPoint& p : points) {
+    const sched::SearchNode* n = d.node(p.node);
+    auto found = n ? family_of_.find(structure_of(*n)) : family_of_.end();
+    p.family = found == family_of_.end() ? kOtherFamilies : found->second;
+  }
+}
+
+std::pair<const CloudPoint*, const CloudPoint*> RooflineCloud::of(int node) const {
+  auto found = first_point.find(node);
+  if (found == first_point.end()) return {nullptr, nullptr};
+  const CloudPoint* begin = points.data() + found->second;
+  const CloudPoint* end = begin;
+  while (end != points.data() + points.size() && end->node == node) ++end;
+  return {begin, end};
+}
+
+QRectF RooflineCloud::bounds(uint32_t shown) const {
+  double left = 1e9, right = -1e9, top = 1e9, bottom = -1e9;
+  for (const CloudPoint& p : points) {
+    if (!p.lit || !(shown >> p.level & 1)) continue;
+    left = std::min<double>(left, p.x);
+    right = std::max<double>(right, p.x);
+    top = std::min<double>(top, p.y);
+    bottom = std::max<double>(bottom, p.y);
+  }
+  return left > right ? QRectF() : QRectF(QPointF(left, top), QPointF(right, bottom));
+}
+
+int RooflineCloud::nearest(QPointF world, double radius, uint32_t shown) const {
+  const auto x = static_cast<float>(world.x()), y = static_cast<float>(world.y());
+  float best = static_cast<float>(radius * radius);
+  int found = -1;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const CloudPoint& p = points[i];
+    if (!(shown >> p.level & 1)) continue;
+    const float dx = p.x - x, dy = p.y - y, d = dx * dx + dy * dy;
+    if (d < best || (d == best && found >= 0 && p.lit && !points[found].lit)) {
+      best = d;
+      found = static_cast<int>(i);
+    }
+  }
+  return found;
+}
+
+std::vector<PathStop> path_stops(const Document& d, int node) {
+  const auto& nodes = d.nodes();
+  const std::vector<int> path = d.path(node);
+  if (path.empty()) return {};
+  std::vector<int> rank(nodes.size(), -1);  // how far along the path a candidate goes
+  std::vector<int> plan(path.size(), -1);
+  for (size_t k = 0; k < path.size(); ++k) rank[path[k]] = static_cast<int>(k);
+  for (const sched::SearchNode& n : nodes) {
+    if (n.id >= static_cast<int>(rank.size())) continue;
+    if (rank[n.id] < 0 && n.parent >= 0) rank[n.id] = rank[n.parent];
+    const int k = rank[n.id];
+    if (k < 0 || n.points.empty() || n.seconds <= 0) continue;
+    const bool itself = n.id == path[k];
+    int& best = plan[k];
+    if (itself || best < 0)
+      best = n.id;
+    else if (k > 0 && best != path[k] && n.seconds < nodes[best].seconds)
+      best = n.id;
+  }
+  std::vector<PathStop> stops;
+  for (size_t k = 0; k < path.size(); ++k)
+    if (plan[k] >= 0 && (stops.empty() || stops.back().plan != plan[k]))
+      stops.push_back({path[k], plan[k]});
+  return stops;
+}
+
+}  // namespace nautilus::gui

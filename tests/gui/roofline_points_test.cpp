@@ -1,0 +1,150 @@
+#include "gui/views/roofline_points.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gui/views/roofline_geometry.h"
+#include "tests/gui/big_session.h"
+
+namespace nautilus::gui {
+namespace {
+
+using sched::NodeState;
+const std::string kMachine = NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json";
+
+sched::SearchNode node(int id, int parent, const std::string& decision, double seconds = 0) {
+  sched::SearchNode n;
+  n.id = id;
+  n.parent = parent;
+  n.decision = decision;
+  n.state = seconds > 0 ? NodeState::Complete : NodeState::Expanded;
+  n.seconds = seconds;
+  if (seconds > 0) {
+    n.knobs = {{"tile.i", 8 * id}};
+    const double achieved = 1e9 / seconds;
+    n.points = {{"hbm", 100, achieved, 4.49e14}, {"l2", 20, achieved, 1.7e14}};
+  }
+  return n;
+}
+
+// as written (2: 1 ms) | kernel -> fuse -> plans 6 (20 us), 7 (10 us) | kernel -> split -> plan 8 (40 us)
+sched::Session small() {
+  sched::Session s;
+  s.program_naut = "program none";
+  s.options.machine = *sched::load_machine(kMachine);
+  s.result.nodes = {node(0, -1, "as written"), node(1, 0, "leave"),         node(2, 1, "as it is", 1e-3),
+                    node(3, 0, "kernel"),      node(4, 3, "fuse"),          node(5, 3, "split"),
+                    node(6, 4, "i=8", 2e-5),   node(7, 4, "i=16", 1e-5),    node(8, 5, "i=8", 4e-5)};
+  s.result.best = {7, 6};
+  return s;
+}
+
+TEST(RooflinePoints, LevelsOfACandidateAreContiguousAndLieAtItsRate) {
+  Document d;
+  d.set_session(small(), "");
+  RooflineCloud c;
+  c.build(d);
+  EXPECT_EQ(c.points.size(), 8U);
+  auto [begin, end] = c.of(7);
+  ASSERT_EQ(end - begin, 2);
+  EXPECT_EQ(begin[0].y, begin[1].y);
+  EXPECT_NEAR(begin[0].x, 2, 1e-6);
+  EXPECT_NEAR(begin[0].y, -14, 1e-6);
+  EXPECT_EQ(c.of(3).first, nullptr);
+}
+
+TEST(RooflinePoints, FamiliesAreStructuresByTheirFastestPlan) {
+  Document d;
+  d.set_session(small(), "");
+  RooflineCloud c;
+  c.build(d);
+  ASSERT_EQ(c.families.size(), 3U);
+  EXPECT_EQ(c.families[0].node, 4);
+  EXPECT_EQ(c.families[0].plans, 2);
+  EXPECT_EQ(c.of(6).first->family, c.of(7).first->family);
+  EXPECT_NE(c.of(6).first->family, c.of(8).first->family);
+  EXPECT_TRUE(c.families[0].name.contains("fuse"));
+}
+
+TEST(RooflinePoints, ColoursStayWhenAFasterFamilyAppears) {
+  Document d;
+  d.set_session(small(), "");
+  RooflineCloud c;
+  c.build(d);
+  const uint8_t before = c.of(7).first->family;
+  d.append({node(9, 3, "other"), node(10, 9, "i=8", 1e-6)});
+  c.append(d, 9);
+  c.find_families(d);
+  EXPECT_EQ(c.of(7).first->family, before);
+  EXPECT_LT(c.of(10).first->family, kOtherFamilies);
+  EXPECT_NE(c.of(10).first->family, before);
+}
+
+TEST(RooflinePoints, MeasurementsMoveThePointAndKeepThePrediction) {
+  Document d;
+  d.set_session(small(), "");
+  RooflineCloud c;
+  c.build(d);
+  d.set_measured(7, {2e-5, true, "here"});
+  c.refresh(d, 7);
+  const CloudPoint& p = *c.of(7).first;
+  EXPECT_TRUE(p.measured && p.right);
+  EXPECT_NEAR(p.y - p.predicted_y, std::log10(2), 1e-5) << "twice the time, half the rate";
+  EXPECT_FALSE(p.suspicious);
+  d.set_measured(7, {1e-9, true, "a broken clock"});
+  c.refresh(d, 7);
+  EXPECT_TRUE(c.of(7).first->suspicious) << "above every roof";
+}
+
+TEST(RooflinePoints, PathStopsAreTheBestPlansWithoutTheNextDecision) {
+  Document d;
+  d.set_session(small(), "");
+  const auto stops = path_stops(d, 7);
+  ASSERT_EQ(stops.size(), 4U);
+  EXPECT_EQ(stops[0].plan, 2) << "the program as written";
+  EXPECT_EQ(stops[1].node, 3);
+  EXPECT_EQ(stops[1].plan, 8) << "the kernel without the fusion";
+  EXPECT_EQ(stops[2].plan, 6) << "fused, with other numbers";
+  EXPECT_EQ(stops[3].plan, 7);
+  EXPECT_EQ(path_stops(d, 4).back().plan, 7) << "a structure is shown by its fastest plan";
+  EXPECT_TRUE(path_stops(d, 99).empty());
+}
+
+TEST(RooflinePoints, NearestIsWhatBruteForceFinds) {
+  Document d;
+  d.set_session(big_session(3000, 2, kMachine), "");
+  RooflineCloud c;
+  c.build(d);
+  std::mt19937 r(5);
+  for (int trial = 0; trial < 100; ++trial) {
+    const QPointF at(-1 + (r() % 4000) / 1000.0, -14 + (r() % 4000) / 1000.0);
+    const uint32_t shown = 1 + r() % 15;
+    double best = 0.3;
+    for (const CloudPoint& p : c.points)
+      if (shown >> p.level & 1) best = std::min(best, std::hypot(p.x - at.x(), p.y - at.y()));
+    const int found = c.nearest(at, 0.3, shown);
+    if (best >= 0.3) {
+      EXPECT_EQ(found, -1);
+    } else {
+      ASSERT_GE(found, 0);
+      EXPECT_NEAR(std::hypot(c.points[found].x - at.x(), c.points[found].y - at.y()), best, 1e-5);
+    }
+  }
+}
+
+TEST(RooflinePoints, PointsThatCannotBeDrawnAreLeftOut) {
+  sched::Session s = small();
+  s.result.nodes[7].points[0].achieved = 0;
+  s.result.nodes[7].points[1].intensity = NAN;
+  s.result.nodes[8].points[0].level = "elsewhere";
+  Document d;
+  d.set_session(s, "");
+  RooflineCloud c;
+  c.build(d);
+  EXPECT_EQ(c.of(7).first, nullptr);
+  EXPECT_EQ(c.levels.back(), "elsewhere");
+}
+
+}  // namespace
+}  // namespace nautilus::gui
