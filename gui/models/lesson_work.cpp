@@ -1,0 +1,286 @@
+#include "gui/models/lesson_work.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/driver/searching.h"
+#include "compiler/profile/profile.h"
+#include "gui/models/lesson_layout.h"
+#include "polyhedral/footprint.h"
+#include "polyhedral/json_text.h"
+
+namespace nautilus::gui {
+namespace {
+
+using nlohmann::json;
+
+Refusal no_number(const std::string& what, const std::string& why) {
+  return Refusal{"compute " + what, "", why, ""};
+}
+
+std::string verdict_word(const poly::Outcome& o) {
+  if (o.refusal) return "unknown";
+  if (o.verdict.kind == poly::VerdictKind::Repairable) return "repaired";
+  return std::string(poly::verdict_name(o.verdict.kind));
+}
+
+std::string reason_of(const poly::Outcome& o) {
+  if (o.refusal) return o.refusal->text();
+  std::string out = o.verdict.why;
+  if (o.verdict.witness && out.find(o.verdict.witness->text) == std::string::npos)
+    out += (out.empty() ? "" : ": ") + o.verdict.witness->text;
+  return out;
+}
+
+const poly::Node* named_node(const poly::Schedule& s, const std::string& words) {
+  if (words == "root") return s.root.get();
+  const size_t space = words.find(' ');
+  if (space == std::string::npos) return nullptr;
+  const std::string kind = words.substr(0, space), stmt = words.substr(space + 1);
+  const poly::Node* found = nullptr;
+  for (const poly::Node* n = s.root.get(); n;) {
+    const bool band = n->kind == poly::NodeKind::Band;
+    if (kind == "band" && band) return n;
+    if ((kind == "inner" && band) ||
+        (kind == "sequence" && n->kind == poly::NodeKind::Sequence) ||
+        (kind == "filter" && n->kind == poly::NodeKind::Filter))
+      found = n;
+    const poly::Node* next = nullptr;
+    for (const poly::NodePtr& c : n->children)
+      if (std::find(c->statements.begin(), c->statements.end(), stmt) != c->statements.end())
+        next = c.get();
+    n = next;
+  }
+  return found;
+}
+
+}  // namespace
+
+Expected<json> resolved(const poly::Schedule& s, const json& params) {
+  json out = params;
+  if (!params.contains("node") || !params["node"].is_string()) return out;
+  const std::string words = params["node"].get<std::string>();
+  const poly::Node* n = named_node(s, words);
+  if (!n) return Refusal{"find the node '" + words + "'", "", "the tree has none", ""};
+  out["node"] = n->id;
+  return out;
+}
+
+bool as_asked(const poly::TransformStep& asked, const poly::TransformStep& did,
+              const std::vector<std::string>& free) {
+  const json a = poly::read_json(asked.params), d = poly::read_json(did.params);
+  if (asked.name != did.name || !a.is_object() || !d.is_object()) return false;
+  for (auto& [key, value] : a.items())
+    if (std::find(free.begin(), free.end(), key) == free.end() &&
+        (!d.contains(key) || d[key] != value))
+      return false;
+  return true;
+}
+
+LessonWork::LessonWork(const Lesson& lesson, poly::ProgramPtr program,
+                       const sched::SearchOptions& options, const sched::SearchResult& searched,
+                       Steps done)
+    : lesson_(lesson),
+      program_(std::move(program)),
+      options_(options),
+      searched_(searched),
+      done_(std::move(done)),
+      ops_(profile::tile_ops_provider(
+          tile::numerics_from_name(options.numerics).value_or(tile::Numerics::Reassociate),
+          driver::op_costs(options.machine))) {}
+
+Expected<const LessonWork::State*> LessonWork::state(const std::string& step) {
+  if (const auto known = states_.find(step); known != states_.end()) return &known->second;
+  State made;
+  made.plan.numerics = options_.numerics;
+  if (step == "start") {
+    made.plan.schedule = poly::initial_schedule(program_);
+  } else if (step == "best") {
+    if (searched_.best.empty()) return no_number("the best plan", "the search found none");
+    auto plan = sched::plan_of(program_, searched_, searched_.best[0]);
+    if (!plan) return plan.error();
+    made.plan = *std::move(plan);
+    made.plan.numerics = options_.numerics;
+  } else {
+    const int at = lesson_.step(step);
+    const LessonStep* s = at < 0 ? nullptr : &lesson_.steps[static_cast<size_t>(at)];
+    if (!s || !s->transform) return no_number(step, "no step of this name applies a transform");
+    const auto from = state(s->transform->from);
+    if (!from) return from;
+    const poly::Schedule& before = (*from)->plan.schedule;
+    auto params = resolved(before, s->transform->params);
+    if (!params) return params.error();
+    poly::TransformStep asked{s->transform->name, params->dump()};
+    if (const auto did = done_.find(step); did != done_.end()) asked = did->second;
+    const auto deps = poly::dependences(*before.program);
+    if (!deps) return deps.error();
+    const poly::Outcome o = poly::apply(before, *deps, asked);
+    made.outcome = {asked, verdict_word(o), reason_of(o)};
+    made.plan.schedule = o.schedule ? *o.schedule : before;
+    made.plan.script = made.plan.schedule.script;
+    made.plan.knobs = (*from)->plan.knobs;
+  }
+  return &states_.emplace(step, std::move(made)).first->second;
+}
+
+Expected<LessonOutcome> LessonWork::outcome(const std::string& step) {
+  const auto s = state(step);
+  if (!s) return s.error();
+  return (*s)->outcome;
+}
+
+Expected<sched::Plan> LessonWork::plan_for(const LessonNumber& n, const std::string& step) {
+  const auto s = state(step);
+  if (!s) return s.error();
+  if (n.knobs.empty()) return (*s)->plan;
+  sched::Knobs knobs = (*s)->plan.knobs;
+  for (auto& [name, v] : n.knobs) knobs[name] = v;
+  return sched::with_knobs((*s)->plan, program_, knobs);
+}
+
+Expected<const sched::Cost*> LessonWork::cost_for(const LessonNumber& n, const std::string& step) {
+  const std::string key = to_string({"", step, "", n.knobs});
+  if (const auto known = costs_.find(key); known != costs_.end()) return &known->second;
+  const auto plan = plan_for(n, step);
+  if (!plan) return plan.error();
+  const auto ops = ops_->structure_ops(plan->schedule);
+  if (!ops) return ops.error();
+  const auto profile = sched::profile(*plan, options_.machine, *ops);
+  if (!profile) return profile.error();
+  return &costs_.emplace(key, sched::cost(*profile, options_.machine)).first->second;
+}
+
+Expected<double> LessonWork::number(const LessonNumber& n) {
+  const auto v = value(n, n.of);
+  if (!v || n.over.empty()) return v;
+  LessonNumber plain = n;
+  plain.knobs.clear();
+  const auto over = value(n.of == n.over ? plain : n, n.over);
+  if (!over) return over;
+  if (*over == 0) return no_number(to_string(n), "it would divide by 0");
+  return *v / *over;
+}
+
+// Counts of the search's nodes and of the program, which belong to no schedule.
+std::optional<double> LessonWork::count(const std::string& what) {
+  if (what == "nodes") return static_cast<double>(searched_.nodes.size());
+  if (what == "plans") return searched_.plans_costed;
+  if (what == "structures") return searched_.structures_verified;
+  if (what.starts_with("nodes.")) {
+    const std::string state = what.substr(6);
+    double n = 0;
+    for (const sched::SearchNode& node : searched_.nodes)
+      n += sched::state_name(node.state) == state;
+    return n;
+  }
+  if (what == "statements") return static_cast<double>(program_->statements.size());
+  if (what == "dependences" || what.starts_with("dependences.")) {
+    const auto deps = poly::dependences(*program_);
+    if (!deps) return std::nullopt;
+    const std::string kind = what == "dependences" ? "" : what.substr(12);
+    return static_cast<double>(
+        std::count_if(deps->all.begin(), deps->all.end(), [&](const poly::Dependence& d) {
+          return kind.empty() || poly::dep_kind_name(d.kind) == kind;
+        }));
+  }
+  if (what.starts_with("instances.")) {
+    const poly::Statement* s = program_->statement(what.substr(10));
+    if (!s) return std::nullopt;
+    const auto n = poly::count_points(s->domain, {});
+    if (!n) return std::nullopt;
+    return static_cast<double>(*n);
+  }
+  return layout_number(what);
+}
+
+std::optional<double> LessonWork::of_schedule(const std::string& what, const sched::Plan& p) {
+  const poly::Schedule& s = p.schedule;
+  if (what == "kernels") return static_cast<double>(std::max<size_t>(1, s.root->children.size()));
+  if (what == "repairs") return static_cast<double>(s.repairs.size());
+  if (what == "script") return static_cast<double>(s.script.size());
+  if (what == "obligations") {
+    double n = 0;
+    for (const poly::Repair& r : s.repairs) n += static_cast<double>(r.obligations.size());
+    return n;
+  }
+  if (what == "accumulators") {
+    double n = 0;
+    for (const poly::Repair& r : s.repairs) n += static_cast<double>(r.targets.size());
+    return n;
+  }
+  if (what == "traffic") {
+    const auto t = profile::global_traffic(s, {});
+    if (!t) return std::nullopt;
+    return t->total;
+  }
+  if (const auto knob = p.knobs.find(what); knob != p.knobs.end())
+    return static_cast<double>(knob->second);
+  return std::nullopt;
+}
+
+Expected<double> LessonWork::value(const LessonNumber& n, const std::string& step) {
+  if (const auto v = count(n.what)) return *v;
+  const auto plan = plan_for(n, step);
+  if (!plan) return plan.error();
+  if (const auto v = of_schedule(n.what, *plan)) return *v;
+  const auto c = cost_for(n, step);
+  if (!c) return c.error();
+  const sched::Cost& cost = **c;
+  const sched::ResourceProfile& r = cost.profile;
+  const std::pair<const char*, double> simple[] = {
+      {"seconds", cost.seconds},         {"lower_bound", cost.lower_bound},
+      {"blocks", r.blocks},              {"shared_bytes", r.shared_bytes},
+      {"register_bytes", r.register_bytes}, {"imbalance", r.imbalance},
+      {"useful_flops", r.useful_flops},  {"compulsory_bytes", r.compulsory_bytes},
+      {"steps", r.steps},                {"waves", r.blocks / std::max(1, options_.machine.units)},
+      {"units", options_.machine.units}};
+  for (auto& [name, v] : simple)
+    if (n.what == name) return v;
+  const size_t dot = n.what.find('.');
+  const std::string group = n.what.substr(0, dot);
+  const std::string which = dot == std::string::npos ? "" : n.what.substr(dot + 1);
+  for (auto& [name, table] : std::initializer_list<
+           std::pair<const char*, const std::map<std::string, double>*>>{
+           {"bytes", &r.bytes}, {"ops", &r.ops}, {"time", &cost.unit_seconds}})
+    if (group == name) {
+      const auto v = table->find(which);
+      return v == table->end() ? 0.0 : v->second;
+    }
+  for (const sched::RooflinePoint& p : cost.points) {
+    if (p.level != which) continue;
+    if (group == "intensity") return p.intensity;
+    if (group == "achieved") return p.achieved;
+    if (group == "roof") return p.roof;
+    if (group == "percent") return 100 * p.achieved / p.roof;
+  }
+  if (group == "ridge")
+    if (const sched::MemoryLevel* level = options_.machine.level(which))
+      return options_.machine.matrix_rate(Type::F16) / level->bandwidth.value;
+  return no_number(to_string(n), "no number has this name");
+}
+
+Expected<std::string> LessonWork::words(const LessonNumber& n) {
+  if (n.what == "limiter") {
+    const auto c = cost_for(n, n.of);
+    if (!c) return c.error();
+    return (*c)->limiter;
+  }
+  if (n.what == "numerics") {
+    const auto plan = plan_for(n, n.of);
+    if (!plan) return plan.error();
+    std::string worst = "exact";
+    for (const poly::Repair& r : plan->schedule.repairs)
+      worst = std::string(poly::numeric_tag_name(r.numeric));
+    return worst;
+  }
+  if (n.what == "method") {
+    const auto plan = plan_for(n, n.of);
+    if (!plan) return plan.error();
+    for (const poly::Repair& r : plan->schedule.repairs)
+      for (const poly::Derivation& d : r.derivations) return d.method;
+    return std::string("none");
+  }
+  return no_number(to_string(n), "no text has this name");
+}
+
+}  // namespace nautilus::gui
