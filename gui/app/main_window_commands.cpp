@@ -168,7 +168,8 @@ void MainWindow::update_commands() {
     for (const char* id : ids) commands_.action(id)->setEnabled(on);
   };
   enable({"file.save", "file.save_as", "file.export", "search.sizes", "go.find"}, open);
-  enable({"file.import", "go.best"}, open && !document_.nodes().empty());
+  enable({"file.import"}, open);
+  enable({"go.best"}, !document_.best().empty());
   enable({"search.explore", "search.step"}, open && !running);
   enable({"search.pause"}, running);
   enable({"search.stop"}, search_.alive());

@@ -223,7 +223,7 @@ QString MainWindow::recovery_file() const {
 
 // So that a crash costs at most a little: opened from the start page next time.
 void MainWindow::autosave() {
-  if (!document_.modified() || saving_ > 0 || document_.nodes().empty()) return;
+  if (!document_.modified() || saving_ > 0 || document_.nodes().size() <= 1) return;
   QDir().mkpath(QFileInfo(recovery_file()).path());
   ++saving_;
   auto copy = std::make_shared<const sched::Session>(session_with_state());

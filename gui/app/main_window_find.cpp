@@ -95,22 +95,22 @@ void MainWindow::show_keys() {
 }
 
 bool MainWindow::start_lesson(const QString& name) {
-  View* lesson = view("lesson");
-  if (!lesson) {
-    tell_problem(tr("Lesson"), tr("This build has no lessons."));
+  auto* player = dynamic_cast<LessonPlayer*>(view("lesson"));
+  const QList<LessonEntry> all = lesson_entries();
+  const bool known =
+      std::any_of(all.begin(), all.end(), [&](const LessonEntry& l) { return l.name == name; });
+  if (!player || !known) {
+    QStringList names;
+    for (const LessonEntry& l : all) names << l.name;
+    tell_problem(tr("Lesson"), tr("There is no lesson '%1' (%2).").arg(name, names.join(", ")));
     return false;
   }
-  show_start_page(false);
-  dock("lesson")->reveal();
-  bool known = false;
-  const bool called = QMetaObject::invokeMethod(lesson, "play", Qt::DirectConnection,
-                                                Q_RETURN_ARG(bool, known), Q_ARG(QString, name));
-  if (called && known) return true;
-  QStringList names;
-  for (const LessonEntry& l : lesson_entries()) names << l.name;
-  tell_problem(tr("Lesson"),
-               tr("There is no lesson '%1' (%2).").arg(name, names.join(", ")));
-  return false;
+  when_safe([this, player, name] {
+    show_start_page(false);
+    dock("lesson")->reveal();
+    if (!player->play(name)) tell_problem(tr("Lesson"), tr("'%1' cannot be played.").arg(name));
+  });
+  return true;
 }
 
 }  // namespace nautilus::gui

@@ -9,12 +9,28 @@
 #include "gui/app/start_page.h"
 #include "gui/app/view_dock.h"
 #include "gui/app/views.h"
+#include "gui/views/schedule_view.h"
+#include "gui/views/search_tree.h"
 
 namespace nautilus::gui {
 
 void MainWindow::make_docks() {
   views_ = make_views({document_, selection_, filters_, bench_, theme_}, this);
   for (View* v : views_) docks_ << new ViewDock(v->name(), v->title(), v, this);
+  // While a search lives, it makes the candidates that a person asks for.
+  if (auto* schedule = dynamic_cast<ScheduleView*>(view("schedule"))) {
+    HandSteps& hand = schedule->hand_steps();
+    hand.set_adder([this, alone = hand.adder()](int parent, const HandSteps::Steps& steps,
+                                                HandSteps::Done done) {
+      if (search_.alive()) search_.add_by_hand(parent, steps, std::move(done));
+      else alone(parent, steps, std::move(done));
+    });
+    connect(schedule, &ScheduleView::message, this, &MainWindow::say);
+  }
+  if (auto* tree = dynamic_cast<SearchTreeView*>(view("tree")))
+    connect(tree, &SearchTreeView::root_changed, this, [this](int node) {
+      if (node > 0) say(tr("Ctrl+R searches only what lies below the selected candidate"));
+    });
   notes_ = new NotesPanel(document_, selection_, this);
   docks_ << new ViewDock("notes", tr("Notes"), notes_, this);
 }

@@ -46,7 +46,7 @@ void MainWindow::change_sizes() {
 void MainWindow::change_to(const SpecRequest& from, const SpecRequest& to) {
   const bool same = to.kernel == from.kernel && to.model.empty() && to.sizes == from.sizes;
   if (same && to.machine == from.machine) return;
-  if (!same || document_.nodes().empty()) return when_safe([this, to] { open_spec(to); });
+  if (!same || document_.nodes().size() <= 1) return when_safe([this, to] { open_spec(to); });
   ++opening_;
   in_background<Expected<sched::Machine>>(
       this, [id = to.machine] { return machine_named(id); },

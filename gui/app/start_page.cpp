@@ -1,15 +1,13 @@
 #include "gui/app/start_page.h"
 
 #include <QDir>
-#include <QFile>
 #include <QFileInfo>
 #include <QGridLayout>
-#include <QJsonDocument>
-#include <QJsonObject>
 #include <QLabel>
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "gui/models/lesson.h"
 #include "gui/models/opening.h"
 
 namespace nautilus::gui {
@@ -38,17 +36,15 @@ QPushButton* entry(const QString& text, const QString& tip, QWidget* parent) {
 }  // namespace
 
 QList<LessonEntry> lesson_entries() {
-  QList<LessonEntry> out;
-  const QDir dir(QString::fromStdString(sched::corpus_dir()) + "/lessons");
-  for (const QString& f : dir.entryList({"*.json"}, QDir::Files, QDir::Name)) {
-    QFile file(dir.filePath(f));
-    if (!file.open(QIODevice::ReadOnly)) continue;
-    const QJsonObject j = QJsonDocument::fromJson(file.readAll()).object();
-    const QString title = j["title"].toString();
-    if (title.isEmpty()) continue;
-    out << LessonEntry{f.chopped(5), title, j["about"].toString(j["summary"].toString())};
-  }
-  return out;
+  static const QList<LessonEntry> all = [] {
+    QList<LessonEntry> out;
+    for (const std::string& name : lesson_names(lessons_dir()))
+      if (const auto l = load_lesson(lessons_dir(), name))
+        out << LessonEntry{QString::fromStdString(name), QString::fromStdString(l->title),
+                           QString::fromStdString(l->about)};
+    return out;
+  }();
+  return all;
 }
 
 StartPage::StartPage(QWidget* parent) : QScrollArea(parent) {

@@ -23,6 +23,7 @@ class HandSteps : public QObject {
 
   HandSteps(Document& document, Selection& selection, Bench& bench, QObject* parent = nullptr);
   void set_adder(Adder adder) { adder_ = std::move(adder); }
+  const Adder& adder() const { return adder_; }
 
   // Makes the candidate, selects it, and enters the undo stack. Also an illegal one: it is kept
   // with the witness as its reason.

@@ -41,13 +41,23 @@ void LiveSearch::on_interface(std::function<void()> f) {
   });
 }
 
+// What opening a spec leaves: the program as it was written, which a search begins with.
+static bool only_the_program(const Document& d) {
+  return d.nodes().size() == 1 && d.nodes().front().steps.empty();
+}
+
+bool LiveSearch::knows_all() const {
+  return ids_.size() == document_.nodes().size() || (ids_.empty() && only_the_program(document_));
+}
+
 void LiveSearch::ensure() {
   if (worker_) drain(true);
-  if (worker_ && ids_.size() == document_.nodes().size()) return;
+  if (worker_ && knows_all()) return;
   const int root = root_;
   drop();
   const sched::Session& s = document_.session();
-  ids_.resize(document_.nodes().size());
+  const bool begins = only_the_program(document_);
+  ids_.resize(begins ? 0 : document_.nodes().size());
   for (size_t k = 0; k < ids_.size(); ++k) ids_[k] = static_cast<int>(k);
   const auto ended_by_itself = [this](sched::StopReason reason, const std::string& note) {
     on_interface([this, reason, note] {
@@ -62,7 +72,8 @@ void LiveSearch::ensure() {
       refused(why);
     });
   };
-  worker_ = std::make_unique<Worker>(s.program_naut, s.options, s.result,
+  worker_ = std::make_unique<Worker>(s.program_naut, s.options,
+                                     begins ? sched::SearchResult() : s.result,
                                      Worker::Reports{ended_by_itself, was_refused});
   timer_.start();
   set_phase(Phase::Paused);
@@ -119,9 +130,9 @@ void LiveSearch::stop() {
 
 void LiveSearch::explore_below(int node) {
   ensure();
-  const auto at = std::find(ids_.begin(), ids_.end(), node);
-  if (at == ids_.end()) return;
-  worker_->post([this, node, below = static_cast<int>(at - ids_.begin())](Worker& w) {
+  const int below = to_exploration(node);
+  if (below < 0) return;
+  worker_->post([this, node, below](Worker& w) {
     if (!w.exploration) return;
     if (auto bad = w.exploration->explore_below(below)) return w.reports().refused(*bad);
     on_interface([this, node] {
@@ -133,7 +144,7 @@ void LiveSearch::explore_below(int node) {
 
 void LiveSearch::set_machine(const sched::Machine& m) {
   sched::SearchOptions o = document_.session().options;
-  if (!document_.nodes().empty()) {
+  if (alive() || document_.nodes().size() > 1) {
     ensure();
     worker_->post([m](Worker& w) {
       w.use_machine(m);
@@ -147,8 +158,8 @@ void LiveSearch::set_machine(const sched::Machine& m) {
 void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>& steps,
                              std::function<void(int, const QString&)> done) {
   ensure();
-  const auto at = std::find(ids_.begin(), ids_.end(), parent);
-  if (at == ids_.end()) return done(-1, tr("the candidate is gone"));
+  const int below = to_exploration(parent);
+  if (below < 0) return done(-1, tr("the candidate is gone"));
   const int asked = next_by_hand_++;
   by_hand_[asked] = std::move(done);
   const auto answer = [this, asked](int id, const QString& why) {
@@ -157,7 +168,7 @@ void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>&
       if (const auto waiting = by_hand_.extract(asked)) waiting.mapped()(to_document(id), why);
     });
   };
-  worker_->post([steps, answer, below = static_cast<int>(at - ids_.begin())](Worker& w) {
+  worker_->post([steps, answer, below](Worker& w) {
     if (!w.exploration) return answer(-1, tr("the search could not begin"));
     const Expected<int> made = w.exploration->add_by_hand(below, steps);
     w.answer_changed();
@@ -173,6 +184,11 @@ void LiveSearch::drain(bool everything) {
 }
 
 void LiveSearch::take(Batch b) {
+  if (ids_.empty() && !b.added.empty() && only_the_program(document_)) {
+    ids_.push_back(0);
+    document_.change({std::move(b.added.front())});
+    b.added.erase(b.added.begin());
+  }
   const int old = static_cast<int>(ids_.size());
   const int first = static_cast<int>(document_.nodes().size());
   for (size_t k = 0; k < b.added.size(); ++k) ids_.push_back(first + static_cast<int>(k));
@@ -206,6 +222,12 @@ void LiveSearch::set_phase(Phase p) {
   if (phase_ == p) return;
   phase_ = p;
   phase_changed();
+}
+
+int LiveSearch::to_exploration(int id) const {
+  if (ids_.empty() && id == 0) return 0;
+  const auto at = std::find(ids_.begin(), ids_.end(), id);
+  return at == ids_.end() ? -1 : static_cast<int>(at - ids_.begin());
 }
 
 int LiveSearch::to_document(int id) const {

@@ -58,12 +58,14 @@ class LiveSearch : public QObject {
  private:
   class Worker;
   struct Batch;
+  bool knows_all() const;  // every node of the document
   void ensure();  // an exploration that knows every node of the document
   void on_interface(std::function<void()> f);  // from the thread; dropped with the exploration
   void drain(bool everything);
   void take(Batch batch);
   void set_phase(Phase p);
   int to_document(int id) const;
+  int to_exploration(int id) const;  // -1: it does not know it
 
   Document& document_;
   std::unique_ptr<Worker> worker_;

@@ -103,10 +103,15 @@ void LiveSearch::Worker::part_of_run() {
 void LiveSearch::Worker::run() {
   begin();
   for (std::function<void(Worker&)> command; next(command); command = nullptr) {
-    if (command)
-      command(*this);
-    else
-      part_of_run();
+    try {
+      if (command)
+        command(*this);
+      else
+        part_of_run();
+    } catch (const isl::exception& e) {  // out of operations where nobody expected it
+      going_ = false;
+      reports_.refused({"search", "", e.what(), "go on from here, or with smaller sizes"});
+    }
   }
   exploration.reset();
   ops_.clear();

@@ -74,6 +74,9 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
   s.kernel = l.program.name;
   s.options.sizes = l.sizes;
   s.options.machine = *std::move(machine);
+  sched::SearchNode root;  // what views show and transforms by hand begin with, before any search
+  root.decision = "the program as it was written";
+  s.result.nodes.push_back(root);
   for (const std::string& note : l.notes)
     s.result.note += (s.result.note.empty() ? "" : "; ") + note;
   return s;

@@ -24,7 +24,7 @@ struct KernelInfo {
 };
 // The kernels of a spec, for choosing one.
 Expected<std::vector<KernelInfo>> kernels_of(const std::string& spec);
-// A session without a search.
+// A session without a search: its one candidate is the program as it was written.
 Expected<sched::Session> session_of(const SpecRequest& r);
 // A session file, older ones and those of runs that never ended included; or a spec, at typical
 // sizes on `machine`. What is none of these is told by its content, not its name alone.

@@ -106,6 +106,24 @@ TEST(LiveSearch, GoesOnFromWhatIsThere) {
   expect_sound(d);
 }
 
+// A transform by hand before any search.
+TEST(LiveSearch, BeginsBesideWhatWasMadeByHand) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(softmax(), "");
+  sched::SearchNode mine;
+  mine.parent = 0;
+  mine.state = sched::NodeState::Illegal;
+  mine.verdict = poly::VerdictKind::Illegal;
+  mine.by_hand = true;
+  d.append({mine});
+  s.explore({0, 50, 0});
+  ASSERT_TRUE(paused(s));
+  EXPECT_TRUE(d.node(1)->by_hand);
+  EXPECT_GE(d.session().result.plans_costed, 50);
+  expect_sound(d);
+}
+
 TEST(LiveSearch, TransformsByHandWhileItRuns) {
   Document d;
   LiveSearch s(d);
@@ -178,7 +196,7 @@ TEST(LiveSearch, AnotherDocumentDropsIt) {
   EXPECT_LT(t.elapsed(), 50);
   d.set_session(softmax(), "");
   QTest::qWait(300);
-  EXPECT_TRUE(d.nodes().empty());
+  EXPECT_EQ(d.nodes().size(), 1u);
   s->explore({0, 0, 0});
   QTest::qWait(100);
   t.start();
