@@ -49,7 +49,8 @@ TEST(RooflineGeometry, SpecialFunctionsAreConvertedAndSaySoOrAreLeftOut) {
   EXPECT_DOUBLE_EQ(r.value, 3.87e12 * 130);
   EXPECT_TRUE(r.note.contains("converted") && r.note.contains("130"));
   EXPECT_EQ(r.source_word(), "converted");
-  for (const Roof& other : roofs_of(h200(), {{"f16"}, 0})) EXPECT_NE(other.kind, Roof::Kind::Special);
+  for (const Roof& other : roofs_of(h200(), {{"f16"}, 0}))
+    EXPECT_NE(other.kind, Roof::Kind::Special);
 }
 
 TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidge) {
@@ -71,7 +72,8 @@ TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidg
     if (roofs[k].diagonal()) {
       EXPECT_NEAR(s.dx(), -s.dy(), 1e-6);
       EXPECT_NEAR(world_flops(w.p2()), top, top * 1e-9);
-      EXPECT_NEAR(world_flops(w.p1()) / world_intensity(w.p1()), roofs[k].value, roofs[k].value * 1e-9);
+      EXPECT_NEAR(world_flops(w.p1()) / world_intensity(w.p1()), roofs[k].value,
+                  roofs[k].value * 1e-9);
     } else {
       EXPECT_EQ(s.dy(), 0);
       EXPECT_NEAR(world_intensity(w.p1()) * fastest, roofs[k].value, roofs[k].value * 1e-9);
@@ -79,7 +81,8 @@ TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidg
   }
   for (const Ridge& r : ridges_of(roofs)) {
     const double i = world_intensity(r.world);
-    EXPECT_NEAR(i * roofs[r.memory].value, roofs[r.arithmetic].value, roofs[r.arithmetic].value * 1e-9);
+    EXPECT_NEAR(i * roofs[r.memory].value, roofs[r.arithmetic].value,
+                roofs[r.arithmetic].value * 1e-9);
   }
 }
 
@@ -89,7 +92,8 @@ TEST(RooflineGeometry, TheFrameIsWholeDecadesAroundTheRidges) {
     ASSERT_TRUE(m);
     const auto roofs = roofs_of(*m, kAttention);
     const QRectF f = machine_frame(roofs);
-    for (double edge : {f.left(), f.right(), f.top(), f.bottom()}) EXPECT_EQ(edge, std::round(edge));
+    for (double edge : {f.left(), f.right(), f.top(), f.bottom()})
+      EXPECT_EQ(edge, std::round(edge));
     for (const Ridge& r : ridges_of(roofs)) EXPECT_TRUE(f.contains(r.world));
     EXPECT_LE(f.width(), 8);
   }

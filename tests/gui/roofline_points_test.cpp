@@ -28,14 +28,16 @@ sched::SearchNode node(int id, int parent, const std::string& decision, double s
   return n;
 }
 
-// as written (2: 1 ms) | kernel -> fuse -> plans 6 (20 us), 7 (10 us) | kernel -> split -> plan 8 (40 us)
+// as written (2: 1 ms) | kernel -> fuse -> plans 6 (20 us), 7 (10 us) | kernel -> split -> plan 8
+// (40 us)
 sched::Session small() {
   sched::Session s;
   s.program_naut = "program none";
   s.options.machine = *sched::load_machine(kMachine);
-  s.result.nodes = {node(0, -1, "as written"), node(1, 0, "leave"),         node(2, 1, "as it is", 1e-3),
-                    node(3, 0, "kernel"),      node(4, 3, "fuse"),          node(5, 3, "split"),
-                    node(6, 4, "i=8", 2e-5),   node(7, 4, "i=16", 1e-5),    node(8, 5, "i=8", 4e-5)};
+  s.result.nodes = {
+      node(0, -1, "as written"), node(1, 0, "leave"),      node(2, 1, "as it is", 1e-3),
+      node(3, 0, "kernel"),      node(4, 3, "fuse"),       node(5, 3, "split"),
+      node(6, 4, "i=8", 2e-5),   node(7, 4, "i=16", 1e-5), node(8, 5, "i=8", 4e-5)};
   s.result.best = {7, 6};
   return s;
 }

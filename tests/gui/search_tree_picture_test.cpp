@@ -121,11 +121,13 @@ TEST(SearchTreePicture, SiblingsStayInTheOrderOfTheSearchWhenItGrows) {
 }
 
 TEST(SearchTreePicture, PrunedChildrenFoldIntoOneItemThatSaysWhy) {
-  TreeQuestion q = family({{NodeState::Illegal, 92}, {NodeState::Dominated, 40}, {NodeState::OverCapacity, 7}});
+  TreeQuestion q =
+      family({{NodeState::Illegal, 92}, {NodeState::Dominated, 40}, {NodeState::OverCapacity, 7}});
   TreePicture p = make_tree_picture(q);
   const int fold = fold_item(p, Group::Pruned);
   ASSERT_GE(fold, 0);
-  EXPECT_EQ(fold_text(p, q.facts, fold, 1000), "+137 pruned (illegal 90, dominated 40, capacity 7)");
+  EXPECT_EQ(fold_text(p, q.facts, fold, 1000),
+            "+137 pruned (illegal 90, dominated 40, capacity 7)");
   int illegal = 0;
   for (const TreeItem& it : p.items)
     illegal += it.fold == Group::None && q.facts[it.node].state == NodeState::Illegal;

@@ -191,7 +191,8 @@ TEST_F(SearchTree, ReplayShowsWhatWasThereAndTheBestSoFar) {
   int fastest = -1;
   for (int id = 0; id < 250; ++id) {
     const auto* n = stage.document.node(id);
-    if (n->state == NodeState::Complete && (fastest < 0 || n->seconds < stage.document.node(fastest)->seconds))
+    if (n->state == NodeState::Complete &&
+        (fastest < 0 || n->seconds < stage.document.node(fastest)->seconds))
       fastest = id;
   }
   EXPECT_EQ(canvas->best(), fastest);
@@ -227,7 +228,8 @@ TEST_F(SearchTree, SpaceFitsWheelZoomsToTheCursorDragAndKeysPan) {
   QTest::mouseRelease(canvas, Qt::LeftButton, {}, {360, 390});
   EXPECT_LT(canvas->viewport().centre.x(), middle.x());
   EXPECT_EQ(stage.selection.now().node, -1) << "a drag is no click";
-  for (auto [k, m] : {std::pair(Qt::Key_D, Qt::NoModifier), std::pair(Qt::Key_Right, Qt::ShiftModifier)}) {
+  for (auto [k, m] :
+       {std::pair(Qt::Key_D, Qt::NoModifier), std::pair(Qt::Key_Right, Qt::ShiftModifier)}) {
     middle = canvas->viewport().centre;
     QTest::keyClick(canvas, k, m);
     EXPECT_GT(canvas->viewport().centre.x(), middle.x());
