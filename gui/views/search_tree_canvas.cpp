@@ -292,6 +292,7 @@ void SearchTreeCanvas::set_state(const QJsonObject& j) {
   question_.everything = j["everything"].toBool();
   limit_ = j["replay"].toInt(-1);
   viewport_.from_json(j);
+  picture_ = {};  // what is looked at is told, not kept
   set_moved_by_hand(j.contains("scale"));
   request(true);
   root_changed(question_.root);

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   QElapsedTimer t;
   t.start();
   nautilus::sched::Session session =
-      big_session(count, 1, NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json");
+      big_session(count, 1, kH200);
   std::printf("%d candidates, %zu of them best; made in %lld ms\n", count,
               session.result.best.size(), static_cast<long long>(t.elapsed()));
   SearchTreeView tree(stage.shared(), nullptr);

@@ -9,6 +9,8 @@
 
 namespace nautilus::gui {
 
+inline const std::string kH200 = NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json";
+
 inline sched::Session big_session(int count, uint32_t seed, const std::string& machine_file) {
   using sched::NodeState;
   std::mt19937 r(seed);

@@ -12,12 +12,10 @@
 namespace nautilus::gui {
 namespace {
 
-const std::string kMachine = NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json";
-
 class RooflineTest : public testing::Test {
  protected:
   RooflineTest() {
-    sched::Session s = big_session(400, 21, kMachine);
+    sched::Session s = big_session(400, 21, kH200);
     s.program_naut.clear();  // nothing for the bench to do
     stage.document.set_session(s, "");
     view = std::make_unique<RooflineView>(stage.shared(), nullptr);
