@@ -78,7 +78,7 @@ void RooflinePainter::shading(Frame& f) {
     beyond << f.view.to_screen(c);
   f.p.setPen(Qt::NoPen);
   f.p.setBrush(mixed(theme_.surface(), theme_.background(), 0.25));
-  f.p.drawPolygon(beyond);
+  f.p.drawPolygon(beyond.intersected(QPolygonF(f.look.plot)));
 }
 
 void RooflinePainter::roofs(Frame& f) {

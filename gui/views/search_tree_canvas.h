@@ -64,6 +64,7 @@ class SearchTreeCanvas : public Canvas {
   void document_reset();
   void document_appended(int first, int last);
   void refresh(int node);
+  void unhide(int node);  // shown by itself, its ancestors open
   void selection_changed(unsigned parts);
   void request(bool supersede);
   void picture_arrived(TreePicture p);

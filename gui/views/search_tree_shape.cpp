@@ -132,7 +132,7 @@ class Shaper {
     std::vector<int> shown, folded[4];
     for (int k = begin_[node]; k < begin_[node + 1]; ++k) {
       const int c = children_[k];
-      const Group g = below_[c] > 0 || kept_[c] ? Group::None : group_of(q_.facts[c].state);
+      const Group g = below_[c] > 0 ? Group::None : group_of(q_.facts[c].state);
       (g == Group::None ? shown : folded[static_cast<int>(g)]).push_back(c);
     }
     const bool unfolded = q_.everything || q_.unfolded.contains(node);
@@ -160,6 +160,8 @@ class Shaper {
                                        [&](int c) { return tells_a_reason(q_.facts[c].state); });
       keep = std::min(static_cast<size_t>(end - order.begin()), kRefusalsShown);
     }
+    auto kept = std::stable_partition(order.begin(), order.end(), [&](int c) { return kept_[c]; });
+    keep = std::max(keep, static_cast<size_t>(kept - order.begin()));
     if (members.size() <= keep + 1) keep = members.size();
     if (unfolded && keep < members.size()) {
       shown.insert(shown.end(), members.begin(), members.end());

@@ -37,8 +37,8 @@ void measure(const char* what, Canvas* canvas, int frames, const std::function<v
   }
   const double p95 = at_quantile(ms, 0.95);
   over = over || p95 > kLimit;
-  std::printf("%-58s median %5.1f ms   95 %% %5.1f ms   most %5.1f ms%s\n", what, at_quantile(ms, 0.5),
-              p95, at_quantile(ms, 1), p95 > kLimit ? "   OVER 16 ms" : "");
+  std::printf("%-58s median %5.1f ms   95 %% %5.1f ms   most %5.1f ms%s\n", what,
+              at_quantile(ms, 0.5), p95, at_quantile(ms, 1), p95 > kLimit ? "   OVER 16 ms" : "");
 }
 
 void pan_and_zoom(const char* name, Canvas* canvas) {
@@ -66,17 +66,18 @@ int main(int argc, char** argv) {
   Stage stage;
   QElapsedTimer t;
   t.start();
-  nautilus::sched::Session session = big_session(count, 1, NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json");
-  std::printf("%d candidates, %zu of them best; made in %lld ms\n", count, session.result.best.size(),
-              static_cast<long long>(t.elapsed()));
+  nautilus::sched::Session session =
+      big_session(count, 1, kH200);
+  std::printf("%d candidates, %zu of them best; made in %lld ms\n", count,
+              session.result.best.size(), static_cast<long long>(t.elapsed()));
   SearchTreeView tree(stage.shared(), nullptr);
   RooflineView roofline(stage.shared(), nullptr);
   t.start();
   stage.document.set_session(std::move(session), "");
   const auto blocked = t.elapsed();
   Stage::settle(tree);
-  std::printf("views informed in %lld ms, tree laid out after %lld ms\n", static_cast<long long>(blocked),
-              static_cast<long long>(t.elapsed()));
+  std::printf("views informed in %lld ms, tree laid out after %lld ms\n",
+              static_cast<long long>(blocked), static_cast<long long>(t.elapsed()));
   for (View* v : {static_cast<View*>(&tree), static_cast<View*>(&roofline)}) {
     v->resize(1920, 1080);
     v->show();

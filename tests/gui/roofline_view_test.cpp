@@ -12,12 +12,10 @@
 namespace nautilus::gui {
 namespace {
 
-const std::string kMachine = NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json";
-
 class RooflineTest : public testing::Test {
  protected:
   RooflineTest() {
-    sched::Session s = big_session(400, 21, kMachine);
+    sched::Session s = big_session(400, 21, kH200);
     s.program_naut.clear();  // nothing for the bench to do
     stage.document.set_session(s, "");
     view = std::make_unique<RooflineView>(stage.shared(), nullptr);
@@ -59,7 +57,8 @@ TEST_F(RooflineTest, ClickIsolatesControlClickAddsEmptyClickReleases) {
   EXPECT_EQ(stage.selection.now().isolated, std::set<int>{first});
   int other = -1;
   for (const CloudPoint& p : canvas->cloud().points)
-    if (QLineF(canvas->screen_point(p.node), canvas->screen_point(first)).length() > 60) other = p.node;
+    if (QLineF(canvas->screen_point(p.node), canvas->screen_point(first)).length() > 60)
+      other = p.node;
   ASSERT_GE(other, 0);
   click(canvas->screen_point(other), Qt::ControlModifier);
   EXPECT_EQ(stage.selection.now().isolated.size(), 2U);
@@ -77,7 +76,8 @@ TEST_F(RooflineTest, HoverTellsIntensityAchievedShareAndLimiter) {
   EXPECT_GE(stage.selection.hovered(), 0);
   auto [begin, end] = canvas->cloud().of(best());
   const QString text = canvas->describe(static_cast<int>(begin - canvas->cloud().points.data()));
-  for (const char* part : {"intensity", "FLOP/B", "achieved", "FLOP/s", "of roof", "%", "limited by"})
+  for (const char* part :
+       {"intensity", "FLOP/B", "achieved", "FLOP/s", "of roof", "%", "limited by"})
     EXPECT_TRUE(text.contains(part)) << part;
 }
 
