@@ -28,7 +28,7 @@ void IterationCanvas::set_scene(const IterationPicture& p, std::vector<PanelChoi
 void IterationCanvas::set_message(const QString& m) {
   message_ = m;
   scene_.set({}, {}, false);
-  state_ = SceneState{-1, -1, -1, state_.kept, state_.busy_arrows, -1};
+  state_ = SceneState{-1, -1, -1, state_.kept, -1};
   update();
 }
 

@@ -8,7 +8,6 @@ namespace nautilus::gui {
 namespace {
 
 constexpr double kCellDotsFrom = 0.35, kKeptArrowsFrom = 0.45;  // scales
-constexpr int kManyArrows = 400, kMostArrows = 4000;
 
 // Every 1, 2, 5, 10, ... so that labels do not touch.
 int64_t label_stride(double cell_pixels, double label_pixels) {
@@ -174,7 +173,8 @@ bool IterationScene::arrow_seen(int k, const QRectF& seen) const {
   return seen.intersects(box);
 }
 
-// First what is kept, last what is out of order; of many only those at the point under the mouse.
+// First what is kept, last what is out of order; of many a part, and all at the point under the
+// mouse.
 void IterationScene::paint_arrows(QPainter& p, const Theme& theme, const QRectF& seen, double scale,
                                   const SceneState& state) const {
   drawn_ = 0;
@@ -194,21 +194,22 @@ void IterationScene::paint_arrows(QPainter& p, const Theme& theme, const QRectF&
   }
   for (size_t f = 0; f < 3; ++f) {
     const Fate fate = static_cast<Fate>(f);
-    const bool kept = fate == Fate::Kept, many = order[f].size() > kManyArrows;
+    const bool kept = fate == Fate::Kept, many = order[f].size() > kFewArrows;
+    const size_t stride = 1 + order[f].size() / kFewArrows;
     QColor colour = fate_colour(fate, theme);
-    for (int k : order[f]) {
+    for (size_t n = 0; n < order[f].size(); ++n) {
+      const int k = order[f][n];
       const bool emphasised = close.count(k) || k == state.only_arrow;
       if (!emphasised && kept && (!state.kept || scale < kKeptArrowsFrom)) continue;
-      if (!emphasised && many && !state.busy_arrows) continue;
-      if (!emphasised && drawn_ >= kMostArrows) continue;
+      if (!emphasised && n % stride != 0) continue;
       const IterArrow& a = picture_.arrows[static_cast<size_t>(k)];
-      colour.setAlphaF(emphasised ? 1.0f : many ? 0.25f : kept ? 0.5f : 0.85f);
+      colour.setAlphaF(emphasised ? 1.0f : kept ? 0.45f : many ? 0.7f : 0.9f);
       QPen pen(colour, emphasised ? 2.4 : kept ? 1.0 : 1.6);
       if (fate == Fate::Paid) pen.setStyle(Qt::DashLine);
       p.setPen(pen);
       paint_dependence(p, at_.value(a.from), at_.value(a.to), emphasised ? 9 : 7);
       ++drawn_;
-      if (fate != Fate::Violated || (many && !emphasised)) continue;
+      if (fate != Fate::Violated) continue;
       const QPointF middle = (at_.value(a.from) + at_.value(a.to)) / 2;
       p.drawLine(middle + QPointF(-3, -3), middle + QPointF(3, 3));
       p.drawLine(middle + QPointF(-3, 3), middle + QPointF(3, -3));

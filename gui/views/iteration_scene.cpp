@@ -1,6 +1,7 @@
 #include "gui/views/iteration_scene.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gui/models/verdict_data.h"
 

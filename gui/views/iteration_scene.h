@@ -36,13 +36,15 @@ struct SceneState {
   int step = -1;                  // of the animation; -1: everything has run
   int hovered = -1, chosen = -1;  // points
   bool kept = true;               // draw dependences that are kept, too
-  bool busy_arrows = true;        // also when there are many
-  int only_arrow = -1;            // Why: just this one, and its ends marked
+
+  int only_arrow = -1;  // Why: just this one, and its ends marked
 };
 
 class IterationScene {
  public:
   static constexpr double kCell = 24;
+  // Of one fate: of more arrows than that, every so manieth is drawn.
+  static constexpr size_t kFewArrows = 160;
   // Panels from left to right, one a statement; an empty `choices`: the best dimensions.
   void set(const IterationPicture& p, std::vector<PanelChoice> choices, bool blocks_together);
   const IterationPicture& picture() const { return picture_; }

@@ -9,6 +9,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <map>
 
 #include "gui/views/iteration_canvas.h"
 
@@ -159,6 +160,12 @@ QString IterationView::summary() const {
                     QString::fromStdString(d.sink), where,
                     QString::fromStdString(fate_words(d.fate)));
   }
+  std::map<Fate, size_t> many;
+  for (const IterArrow& a : picture_.arrows) ++many[a.fate];
+  for (const auto& [fate, count] : many)
+    if (fate != Fate::Kept && count > IterationScene::kFewArrows)
+      out << tr("A part of %1 arrows is drawn; point at an instance for all of its own.")
+                 .arg(count);
   return out.join(u' ');
 }
 

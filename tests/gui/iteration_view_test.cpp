@@ -46,6 +46,9 @@ TEST(IterationView, AnIllegalCandidateShowsWhatIsOutOfOrder) {
   EXPECT_TRUE(r.view.notes()->text().contains("scaled down"));
   EXPECT_TRUE(r.view.notes()->text().contains("✗ S_m of m must come before S_P"))
       << r.view.notes()->text().toStdString();
+  EXPECT_TRUE(r.view.notes()->text().contains("A part of"));  // too many to draw all
+  QTest::keyClick(&r.canvas(), Qt::Key_Right);
+  QTest::keyClick(&r.canvas(), Qt::Key_Right);
   const QImage shot = r.canvas().grab().toImage();
   int red = 0;
   for (int y = 0; y < shot.height(); ++y)
@@ -183,11 +186,15 @@ TEST(IterationScene, PaintsManyPointsAndArrowsQuickly) {
   }
   RecordProperty("ms_a_frame", std::to_string(clock.elapsed() / kFrames));
   EXPECT_GT(scene.drawn_arrows(), 0);
-  EXPECT_LE(scene.drawn_arrows(), 4000);
-  // Close by, only what is in view.
+  EXPECT_LE(scene.drawn_arrows(), static_cast<int>(IterationScene::kFewArrows));
+  // All of a point's own are drawn, however many there are.
+  const int before = scene.drawn_arrows();
+  SceneState at_a_point;
+  at_a_point.hovered = 500;
+  ASSERT_FALSE(scene.arrows_of(500).empty());
   QPainter painter(&image);
-  scene.paint(painter, theme, QRectF(0, 0, 100, 100), 2, {});
-  EXPECT_LT(scene.drawn_arrows(), 4001);
+  scene.paint(painter, theme, scene.bounds(), 0.26, at_a_point);
+  EXPECT_GT(scene.drawn_arrows(), before);
 }
 
 }  // namespace
