@@ -38,6 +38,7 @@ class Exploration {
   StopReason run();   // within the budgets of the options
   StopReason step();  // takes one decision
   const SearchResult& result() const;
+  SearchResult release() &&;
   const SearchOptions& options() const;
   const poly::ProgramPtr& program() const;  // with sizes bound
   bool exhausted() const;                   // nothing below root() is left to try
@@ -54,7 +55,8 @@ class Exploration {
   // witness as their reason. A Refusal is a request that means nothing (no such band, a bad size).
   Expected<int> add_by_hand(int parent, const std::vector<poly::TransformStep>& steps);
 
-  // Costs all plans again and takes up what was cut by the old machine's figures.
+  // Costs all plans again and takes up what was cut by the old machine's figures. The stop flag ends
+  // it early; the next run does the rest.
   std::optional<Refusal> set_machine(const Machine& machine, OpsProvider& ops);
 
  private:

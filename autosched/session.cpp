@@ -12,7 +12,9 @@ namespace nautilus::sched {
 namespace {
 
 using nlohmann::json;
-constexpr int kSessionVersion = 1;
+// 1: what a search says. 2: also what a plan takes of registers and scratch, nodes made by hand, and
+// what the explorer adds (measurements, pins, viewport).
+constexpr int kSessionVersion = 2;
 
 // Strings by number, in order of first use.
 class Strings {
@@ -54,16 +56,18 @@ json node_to_json(const SearchNode& n, Strings& strings) {
   return json::array({n.parent, static_cast<int>(n.state), static_cast<int>(n.verdict),
                       strings.id(n.decision), strings.id(n.reason), n.duplicate_of,
                       number(n.seconds), number(n.lower_bound), strings.id(n.limiter),
-                      std::move(steps), std::move(points), std::move(knobs)});
+                      std::move(steps), std::move(points), std::move(knobs),
+                      number(n.shared_bytes), number(n.register_bytes), n.by_hand});
 }
 
 // Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
-SearchNode node_from_json(const json& j, int id, const std::vector<std::string>& strings) {
+SearchNode node_from_json(const json& j, int id, const std::vector<std::string>& strings,
+                          int version) {
   SearchNode n;
   n.id = id;
   n.parent = j.at(0).get<int>();
   int state = j.at(1).get<int>(), verdict = j.at(2).get<int>();
-  if (n.parent >= id || n.parent < -1)
+  if (n.parent >= id || n.parent < (id == 0 ? -1 : 0))
     throw std::out_of_range("node " + std::to_string(id) + " has a bad parent");
   if (state < 0 || state > static_cast<int>(NodeState::Failed))
     throw std::out_of_range("unknown node state");
@@ -86,6 +90,10 @@ SearchNode node_from_json(const json& j, int id, const std::vector<std::string>&
   const json& knobs = j.at(11);
   for (size_t k = 0; k + 1 < knobs.size(); k += 2)
     n.knobs[text(knobs[k])] = knobs[k + 1].get<int64_t>();
+  if (version < 2) return n;
+  n.shared_bytes = number(j.at(12));
+  n.register_bytes = number(j.at(13));
+  n.by_hand = j.at(14).get<bool>();
   return n;
 }
 
@@ -96,7 +104,7 @@ json options_to_json(const SearchOptions& o) {
           {"max_nodes", o.max_nodes}, {"max_plans", o.max_plans},
           {"isl_quota", o.isl_quota}, {"top", o.top},
           {"numerics", o.numerics},   {"tiles", o.knobs.tiles},
-          {"stages", o.knobs.stages}};
+          {"stages", o.knobs.stages}, {"open_dims", o.open_dims}};
 }
 
 // A session may be older than a figure of the cost model: its machine then gets a neutral one,
@@ -137,6 +145,7 @@ Expected<SearchOptions> options_from_json(const json& j) {
   o.isl_quota = j.at("isl_quota").get<unsigned long>();
   o.top = j.at("top").get<int>();
   o.numerics = j.at("numerics").get<std::string>();
+  o.open_dims = j.value("open_dims", std::set<std::string>());
   if (j.contains("tiles")) o.knobs.tiles = j["tiles"].get<std::vector<int64_t>>();
   if (j.contains("stages")) o.knobs.stages = j["stages"].get<std::vector<int64_t>>();
   return o;
@@ -155,6 +164,12 @@ json session_to_json(const Session& s) {
   for (const SearchNode& n : s.result.nodes) nodes.push_back(node_to_json(n, strings));
   json notes = json::object();
   for (auto& [id, text] : s.notes) notes[std::to_string(id)] = text;
+  json measured = json::object();
+  for (auto& [id, m] : s.measured)
+    measured[std::to_string(id)] = {
+        {"seconds", number(m.seconds)}, {"right", m.right}, {"source", m.source}};
+  json viewport = poly::read_json(s.viewport);
+  if (viewport.is_discarded()) viewport = nullptr;
   const SearchResult& r = s.result;
   return {
       {"nautilus_session", kSessionVersion},
@@ -174,14 +189,18 @@ json session_to_json(const Session& s) {
         {"note", r.note}}},
       {"strings", strings.all()},
       {"nodes", std::move(nodes)},
-      {"notes", std::move(notes)}};
+      {"notes", std::move(notes)},
+      {"measured", std::move(measured)},
+      {"pins", s.pins},
+      {"viewport", std::move(viewport)}};
 }
 
 Expected<Session> session_from_json(const json& j) {
   if (!j.is_object() || !j.contains("nautilus_session"))
     return damaged("not a Nautilus session file");
   if (!j["nautilus_session"].is_number_integer()) return damaged("its version is not a number");
-  int version = j["nautilus_session"].get<int>();
+  const int version = j["nautilus_session"].get<int>();
+  if (version < 1) return damaged("its version is " + std::to_string(version));
   if (version > kSessionVersion)
     return Refusal{"open a session", "",
                    "written by a newer version (format " + std::to_string(version) +
@@ -215,12 +234,30 @@ Expected<Session> session_from_json(const json& j) {
     const json& nodes = j.at("nodes");
     s.result.nodes.reserve(nodes.size());
     for (const json& n : nodes)
-      s.result.nodes.push_back(node_from_json(n, static_cast<int>(s.result.nodes.size()), strings));
+      s.result.nodes.push_back(node_from_json(n, static_cast<int>(s.result.nodes.size()), strings,
+                                              version));
     const int count = static_cast<int>(s.result.nodes.size());
-    for (const std::vector<int>* list : {&s.result.best, &s.result.pareto})
-      for (int id : *list)
-        if (id < 0 || id >= count) throw std::out_of_range("a listed node does not exist");
-    for (auto& [id, text] : j.at("notes").items()) s.notes[std::stoi(id)] = text.get<std::string>();
+    const auto known = [&](int id, const char* what) {
+      if (id < 0 || id >= count)
+        throw std::out_of_range(std::string(what) + " names node " + std::to_string(id) + " of " +
+                                std::to_string(count));
+      return id;
+    };
+    if (version >= 2) {
+      s.pins = j.at("pins").get<std::vector<int>>();
+      for (auto& [id, m] : j.at("measured").items())
+        s.measured[known(std::stoi(id), "a measurement")] = {number(m.at("seconds")),
+                                                             m.at("right").get<bool>(),
+                                                             m.at("source").get<std::string>()};
+      if (const json& viewport = j.at("viewport"); !viewport.is_null()) s.viewport = viewport.dump();
+    }
+    for (int id : s.result.best) known(id, "the list of best plans");
+    for (int id : s.result.pareto) known(id, "the Pareto front");
+    for (int id : s.pins) known(id, "a pin");
+    for (const SearchNode& n : s.result.nodes)
+      if (n.duplicate_of != -1) known(n.duplicate_of, "a duplicate");
+    for (auto& [id, text] : j.at("notes").items())
+      s.notes[known(std::stoi(id), "a note")] = text.get<std::string>();
     return s;
   } catch (const std::exception& e) {
     return damaged(std::string("damaged: ") + e.what());

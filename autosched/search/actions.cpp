@@ -13,6 +13,8 @@ using nlohmann::json;
 // A reduced dim up to this extent, and a parallel one up to that, is one tile as a whole even where
 // the rest of the kernel has loops.
 constexpr int64_t kWholeReduced = 256, kWholeParallel = 512;
+// The least tile of an axis that is open.
+constexpr int64_t kOpenTile = 16;
 
 std::vector<std::string> axis_names(const ProgramContext& p, const std::vector<int>& axes) {
   std::vector<std::string> out;
@@ -103,7 +105,10 @@ std::vector<Candidate> Actions::candidates(const SearchState& s) const {
 void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& out) const {
   const ProgramContext& p = *s.program;
   const std::vector<poly::Statement>& st = p.program->statements;
-  for (int first = 0; first <= s.last; ++first) {
+  int lowest = 0;
+  for (int i = 0; i <= s.last; ++i)
+    if (s.pinned.contains(st[i].name)) lowest = i + 1;
+  for (int first = lowest; first <= s.last; ++first) {
     std::vector<int> grid = shared_parallel_axes(p, first, s.last);
     if (grid.empty() && first < s.last) continue;
     std::vector<std::string> names;
@@ -127,12 +132,29 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
 }
 
 // Whether a statement of the kernel in hand gets serial tile loops when it stands by itself.
+bool Actions::open(const StmtModel& m, size_t dim) const {
+  return !options_.open_dims.empty() &&
+         options_.open_dims.contains(poly::dim_names(m.stmt->domain)[dim]);
+}
+
+bool Actions::needs_loop(const StmtModel& m, size_t dim) const {
+  return m.extent(static_cast<int>(dim)) > (m.reduced[dim] ? kWholeReduced : kWholeParallel) ||
+         open(m, dim);
+}
+
+// Of an axis that is open, several where it is long enough for that: an order that is legal with
+// one tile need not be with more.
+int64_t Actions::loop_tile(const StmtModel& m, size_t dim, int64_t extent) const {
+  int64_t t = default_tile(extent);
+  if (!open(m, dim)) return t;
+  while (t >= extent && t > kOpenTile) t /= 2;
+  return std::max(t, kOpenTile);
+}
+
 bool Actions::has_serial_loops(const SearchState& s, const std::string& stmt) const {
   const StmtModel& m = s.program->facts->stmts.at(stmt);
   for (size_t k = 0; k < m.lo.size(); ++k) {
-    const int dim = static_cast<int>(k);
-    if (!contains(s.grid, s.program->axes.axis(stmt, dim)) &&
-        m.extent(dim) > (m.reduced[k] ? kWholeReduced : kWholeParallel))
+    if (!contains(s.grid, s.program->axes.axis(stmt, static_cast<int>(k))) && needs_loop(m, k))
       return true;
   }
   return false;
@@ -165,7 +187,7 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
       std::vector<std::string> run(s.kernel.begin() + static_cast<std::ptrdiff_t>(s.next),
                                    s.kernel.begin() + static_cast<std::ptrdiff_t>(last) + 1);
       c.decision = "fuse " + tensors(p, run) + " at " + p.axes.names[axis];
-      if (!every) c.rolling = true, c.decision += " by rolling update";
+      if (!every) c.rolling = true, c.decision += kRolling;
       SearchState after = s;
       after.next = last + 1;
       c.bound = bound(after);
@@ -197,19 +219,19 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
   out.push_back(alone);
 }
 
-Taken Actions::take(const SearchState& s, const Candidate& c) const {
+Taken Actions::take(const SearchState& s, const Candidate& c, const Record* record) const {
   try {
     switch (c.kind) {
       case Candidate::Kind::Kernel:
-        return take_kernel(s, c);
+        return take_kernel(s, c, record);
       case Candidate::Kind::Loop:
-        return take_loop(s, c);
+        return take_loop(s, c, record);
       case Candidate::Kind::Finish:
-        return take_finish(s, c);
+        return take_finish(s, c, record);
       case Candidate::Kind::Recompute:
-        return take_recompute(s, c);
+        return take_recompute(s, c, record);
       case Candidate::Kind::Split:
-        return take_split(s, c);
+        return take_split(s, c, record);
     }
   } catch (const isl::exception& e) {
     Taken t;
@@ -222,10 +244,10 @@ Taken Actions::take(const SearchState& s, const Candidate& c) const {
 }
 
 // Interchange, tile and fuse the bands of the run at its grid axes; map them to the grid.
-Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_kernel(const SearchState& s, const Candidate& c, const Record* record) const {
   const ProgramContext& p = *s.program;
   const std::vector<poly::Statement>& st = p.program->statements;
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   SearchState next = s;
   next.kernel.clear();
   for (int i = c.first; i <= c.last; ++i) {
@@ -273,6 +295,7 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
   }
   next.schedule = step.schedule;
   next.last = c.first - 1;
+  skip_pinned(next);
   next.grid = c.grid;
   next.tiled = c.tiled;
   next.next = 0;
@@ -288,9 +311,9 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
 
 // Gives each statement of the run its serial tile loops, the shared one outermost, and fuses them
 // there.
-Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_loop(const SearchState& s, const Candidate& c, const Record* record) const {
   const ProgramContext& p = *s.program;
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   for (int i = c.first; i <= c.last; ++i) {
     const std::string& stmt = s.kernel[i];
     const poly::Node* band = innermost_band(step.schedule, stmt);
@@ -307,9 +330,9 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
       int dim = p.axes.dim(stmt, axis);
       int64_t extent = m.extent(dim);
       if (axis == c.axis)
-        size[k] = default_tile(p.axes.extents[axis]);
-      else if (!c.whole && extent > (m.reduced[dim] ? kWholeReduced : kWholeParallel))
-        size[k] = default_tile(extent);
+        size[k] = loop_tile(m, dim, p.axes.extents[axis]);
+      else if (!c.whole && needs_loop(m, dim))
+        size[k] = loop_tile(m, dim, extent);
       else if (!m.independent[dim] && extent > 1)
         size[k] = default_tile(extent) < extent
                       ? 2 * extent
@@ -362,7 +385,7 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
       if (!c.rolling && t.verdict == poly::VerdictKind::Illegal) {
         t.also = c;
         t.also->rolling = true;
-        t.also->decision = c.decision + " by rolling update";
+        t.also->decision = c.decision + kRolling;
       }
       return t;
     }
@@ -391,9 +414,9 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
 
 // What is left of each statement's band becomes its tile; temporaries of the kernel move as near as
 // they may.
-Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_finish(const SearchState& s, const Candidate& c, const Record* record) const {
   const ProgramContext& p = *s.program;
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   const poly::Node* child = root_child_of(step.schedule, s.kernel.back(), nullptr);
   std::vector<std::string> stmts = child ? child->statements : s.kernel;
   for (const std::string& stmt : stmts) {
@@ -435,6 +458,7 @@ Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
   next.tiled.clear();
   next.next = 0;
   next.kernel_bound = 0;
+  take_unfinished(next);
   t.state = next;
   t.steps = step.steps;
   t.verdict = step.verdict;
@@ -442,7 +466,7 @@ Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
   if (scratch) {
     t.also = c;
     t.also->far = true;
-    t.also->decision = c.decision + ", no scratch";
+    t.also->decision = c.decision + kNoScratch;
   }
   return t;
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/lower/lower.h"
+#include "polyhedral/deadline.h"
 #include "polyhedral/footprint.h"
 
 namespace nautilus::profile {
@@ -27,7 +28,7 @@ class TileOps final : public sched::OpsProvider {
     for (const tile::OpCount& c : tile::count_ops(rewritten))
       out.entries.push_back({c.origin, c.unit, c.per_lane, c.axes, c.loops, c.partial, c.tensor});
     out.rewrites = report.applied;
-    cache_.emplace(key, out);
+    if (!poly::out_of_time()) cache_.emplace(key, out);
     return out;
   }
 
