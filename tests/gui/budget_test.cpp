@@ -5,7 +5,7 @@
 #include "compiler/memory/liveness.h"
 #include "compiler/memory/lower/passes.h"
 #include "gui/models/budget_data.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "gui/models/compare_data.h"
 #include "gui/views/compare_view.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {

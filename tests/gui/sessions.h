@@ -8,6 +8,7 @@
 #include <QTest>
 
 #include "gui/views/view.h"
+#include "tests/gui/samples.h"
 
 namespace nautilus::gui::testing_samples {
 

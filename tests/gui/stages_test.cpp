@@ -3,7 +3,7 @@
 
 #include "gui/models/stage_texts.h"
 #include "gui/models/syntax.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {

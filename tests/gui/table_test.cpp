@@ -7,7 +7,7 @@
 
 #include "gui/models/candidate_table.h"
 #include "gui/models/parallel_data.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {
