@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <QElapsedTimer>
-#include <QTest>
+#include <QtTest>
+#include <QtWidgets>
 
 #include "gui/views/view.h"
 #include "tests/gui/samples.h"
