@@ -120,8 +120,10 @@ class Making {
   }
 
   void lower(const sched::Plan& plan) {
-    const std::string target =
-        gpu() ? driver::target_of_machine(w_.options.machine.id).value_or("sm_80") : "";
+    const auto known = driver::target_of_machine(w_.options.machine.id);
+    const std::string target = known.value_or("sm_80");
+    if (gpu() && !known)
+      out_.notes.push_back(QStringLiteral("the machine names no target: sm_80 is assumed"));
     driver::PlanLowering how;
     how.rewriting.costs = driver::op_costs(w_.options.machine);
     how.rewriting.numerics =

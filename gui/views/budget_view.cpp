@@ -153,11 +153,11 @@ QList<QJsonObject> BudgetView::export_rows() const {
     for (const RegisterValue& v : k.live)
       out << QJsonObject{{"kernel", k.name},         {"what", "register"},
                          {"name", v.value},          {"type", v.type},
-                         {"registers", v.registers}, {"statement", v.statement}};
+                         {"registers", qint64(v.registers)}, {"statement", v.statement}};
     for (const SharedBlock& b : k.shared)
       out << QJsonObject{{"kernel", k.name}, {"what", "shared"}, {"name", b.name},
-                         {"type", b.type},   {"slots", b.slots}, {"offset", b.offset},
-                         {"bytes", b.bytes}};
+                         {"type", b.type},   {"slots", b.slots}, {"offset", qint64(b.offset)},
+                         {"bytes", qint64(b.bytes)}};
     for (const TimelineBar& b : k.timeline.bars)
       out << QJsonObject{{"kernel", k.name},        {"what", "pipeline"},
                          {"name", b.what},          {"row", k.timeline.rows[size_t(b.row)].title},

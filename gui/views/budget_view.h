@@ -55,7 +55,7 @@ class BudgetView : public View {
  public:
   BudgetView(Shared shared, QWidget* parent);
   QString name() const override { return QStringLiteral("budget"); }
-  QString title() const override { return tr("Memory && time"); }
+  QString title() const override { return tr("Memory and time"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
   QList<QAction*> view_actions() override { return actions_; }

@@ -103,7 +103,7 @@ void CodeView::make_actions() {
          tr("Another pane beside the others"), [this] { add_pane(panes_[size_t(active_)].stage); });
   action(tr("Close pane"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Backslash),
          tr("Closes the active pane"), [this] { close_pane(active_); });
-  action(tr("Next pane"), QKeySequence(Qt::Key_F6), tr("Keyboard to the next pane"), [this] {
+  action(tr("Next pane"), QKeySequence(Qt::Key_BracketRight), tr("Keyboard to the next pane"), [this] {
     set_active((active_ + 1) % int(panes_.size()));
     panes_[size_t(active_)].text->setFocus();
   });

@@ -87,7 +87,7 @@ DiffPanes::DiffPanes(const Theme& theme, QWidget* parent) : QWidget(parent) {
   splitter->addWidget(left_);
   splitter->addWidget(right_);
   all->addWidget(splitter);
-  for (const auto& [a, b] : {std::pair{left_, right_}, {right_, left_}}) {
+  for (const auto& [a, b] : {std::pair{left_, right_}, std::pair{right_, left_}}) {
     connect(a->verticalScrollBar(), &QScrollBar::valueChanged, b->verticalScrollBar(),
             &QScrollBar::setValue);
     connect(a->horizontalScrollBar(), &QScrollBar::valueChanged, b->horizontalScrollBar(),

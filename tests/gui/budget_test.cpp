@@ -5,7 +5,7 @@
 #include "compiler/memory/liveness.h"
 #include "compiler/memory/lower/passes.h"
 #include "gui/models/budget_data.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {
@@ -51,7 +51,9 @@ void expect_sound(const Timeline& t) {
     EXPECT_LE(b.end, t.seconds * (1 + 1e-12));
     ASSERT_GE(b.row, 0);
     ASSERT_LT(size_t(b.row), t.rows.size());
-    if (n) EXPECT_LE(t.bars[n - 1].begin, b.begin);
+    if (n) {
+      EXPECT_LE(t.bars[n - 1].begin, b.begin);
+    }
   }
 }
 

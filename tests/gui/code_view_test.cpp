@@ -4,7 +4,7 @@
 
 #include "gui/views/budget_view.h"
 #include "gui/views/code_view.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {

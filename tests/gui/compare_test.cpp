@@ -4,7 +4,7 @@
 
 #include "gui/models/compare_data.h"
 #include "gui/views/compare_view.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {
@@ -114,9 +114,10 @@ TEST_F(Comparing, ALargeChangeIsShadedDeeply) {
       continue;
     }
     EXPECT_NEAR(c.alphaF(), 0.10 + 0.45 * std::abs(d), 0.01);
-    if (m.better == Better::Less)
+    if (m.better == Better::Less) {
       EXPECT_EQ(c.rgb() & 0xFFFFFF,
                 (d < 0 ? desk.theme.good() : desk.theme.bad()).rgb() & 0xFFFFFF);
+    }
   }
 }
 

@@ -12,13 +12,23 @@ namespace {
 void expect_sound(const QStringList& a, const QStringList& b, const std::vector<DiffRow>& rows) {
   int l = 0, r = 0;
   for (const DiffRow& d : rows) {
-    if (d.left >= 0) ASSERT_EQ(d.left, l++);
-    if (d.right >= 0) ASSERT_EQ(d.right, r++);
+    if (d.left >= 0) {
+      ASSERT_EQ(d.left, l++);
+    }
+    if (d.right >= 0) {
+      ASSERT_EQ(d.right, r++);
+    }
     const bool both = d.left >= 0 && d.right >= 0;
     ASSERT_EQ(both, d.kind == DiffKind::Same || d.kind == DiffKind::Changed);
-    if (d.kind == DiffKind::Same) ASSERT_EQ(a[d.left], b[d.right]);
-    if (d.kind == DiffKind::Removed) ASSERT_EQ(d.right, -1);
-    if (d.kind == DiffKind::Added) ASSERT_EQ(d.left, -1);
+    if (d.kind == DiffKind::Same) {
+      ASSERT_EQ(a[d.left], b[d.right]);
+    }
+    if (d.kind == DiffKind::Removed) {
+      ASSERT_EQ(d.right, -1);
+    }
+    if (d.kind == DiffKind::Added) {
+      ASSERT_EQ(d.left, -1);
+    }
   }
   ASSERT_EQ(l, a.size());
   ASSERT_EQ(r, b.size());

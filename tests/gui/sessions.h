@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <QElapsedTimer>
-#include <QTest>
+#include <QtTest>
+#include <QtWidgets>
 
 #include "gui/views/view.h"
+#include "tests/gui/samples.h"
 
 namespace nautilus::gui::testing_samples {
 

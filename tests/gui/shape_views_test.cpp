@@ -4,7 +4,7 @@
 
 #include "gui/views/parallel_view.h"
 #include "gui/views/table_view.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {

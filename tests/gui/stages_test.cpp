@@ -3,7 +3,7 @@
 
 #include "gui/models/stage_texts.h"
 #include "gui/models/syntax.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {
@@ -66,10 +66,11 @@ TEST(StagesTest, AStatementIsFoundInEveryStage) {
   // What is lit in the tile IR is about that statement by its own words.
   const Stage& tile = *p.find("tile.lower");
   for (qsizetype n = 0; n < tile.lines.size(); ++n)
-    if (relevance(p, tile.tags[size_t(n)], f) == 2)
+    if (relevance(p, tile.tags[size_t(n)], f) == 2) {
       EXPECT_TRUE(tile.lines[n].contains("S_P_exp") || tile.lines[n].contains("yield") ||
                   tile.lines[n].trimmed().startsWith('}'))
           << tile.lines[n].toStdString();
+    }
   EXPECT_EQ(lit(p, "cuda", {-1, "no_such_statement"}), 0);
   EXPECT_EQ(lit(p, "cuda", {}), 0);
 }
@@ -118,7 +119,9 @@ TEST(StagesTest, PassesSayWhetherTheyChangedAnything) {
   EXPECT_TRUE(p.find("memory.1.pipelining")->changed);
   for (size_t n = 1; n < p.stages.size(); ++n) {
     const Stage &a = p.stages[n - 1], &b = p.stages[n];
-    if (a.syntax == b.syntax && a.pass && b.pass) EXPECT_EQ(b.changed, a.lines != b.lines) << n;
+    if (a.syntax == b.syntax && a.pass && b.pass) {
+      EXPECT_EQ(b.changed, a.lines != b.lines) << n;
+    }
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "gui/models/candidate_table.h"
 #include "gui/models/parallel_data.h"
-#include "sessions.h"
+#include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
 namespace {
@@ -115,7 +115,7 @@ TEST(CandidateTableTest, GrowsWithTheSearch) {
   EXPECT_TRUE(QTest::qWaitFor([&] { return s.table.node_at(0) == 400; }, 3000));
   sched::SearchNode n = *s.document.node(5);
   n.seconds = 1e-13;
-  s.document.change(n);
+  s.document.change({n});
   EXPECT_TRUE(QTest::qWaitFor([&] { return s.table.node_at(0) == 5; }, 3000));
 }
 
@@ -171,7 +171,8 @@ TEST(ParallelDataTest, PositionsAndValues) {
       EXPECT_FALSE(axis.ticks.empty());
     }
   const int limiter = p.axis("limiter");
-  EXPECT_EQ(p.axes()[size_t(limiter)].categories, (QStringList{"matrix bound", "memory bound"}));
+  EXPECT_EQ(p.axes()[size_t(limiter)].categories,
+            (std::vector<QString>{"matrix bound", "memory bound"}));
   p.set_log(limiter, true);
   EXPECT_FALSE(p.axes()[size_t(limiter)].log);
 }
