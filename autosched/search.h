@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,9 @@ struct SearchOptions {
   int top = 10;
   std::string numerics = "reassociate";
   KnobDomains knobs;
+  // Dims of statements with these names get tile loops however short they are: a plan whose sizes
+  // are to stay open (open_sizes.h) may not hold them in one tile.
+  std::set<std::string> open_dims;
   std::atomic<bool>* stop = nullptr;  // set by Ctrl-C or a pause
 };
 struct SearchEvent {

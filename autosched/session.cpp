@@ -104,7 +104,7 @@ json options_to_json(const SearchOptions& o) {
           {"max_nodes", o.max_nodes}, {"max_plans", o.max_plans},
           {"isl_quota", o.isl_quota}, {"top", o.top},
           {"numerics", o.numerics},   {"tiles", o.knobs.tiles},
-          {"stages", o.knobs.stages}};
+          {"stages", o.knobs.stages}, {"open_dims", o.open_dims}};
 }
 
 // A session may be older than a figure of the cost model: its machine then gets a neutral one,
@@ -145,6 +145,7 @@ Expected<SearchOptions> options_from_json(const json& j) {
   o.isl_quota = j.at("isl_quota").get<unsigned long>();
   o.top = j.at("top").get<int>();
   o.numerics = j.at("numerics").get<std::string>();
+  o.open_dims = j.value("open_dims", std::set<std::string>());
   if (j.contains("tiles")) o.knobs.tiles = j["tiles"].get<std::vector<int64_t>>();
   if (j.contains("stages")) o.knobs.stages = j["stages"].get<std::vector<int64_t>>();
   return o;

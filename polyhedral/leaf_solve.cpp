@@ -52,8 +52,23 @@ std::optional<OneDim> one_dim(const LinearAff& l) {
   return {};
 }
 
-isl::space set_space(isl::ctx ctx, const std::string& name, size_t n) {
-  return isl::space::unit(ctx).add_named_tuple(name, static_cast<unsigned>(n));
+isl::space set_space(isl::ctx ctx, const std::vector<std::string>& params, const std::string& name,
+                     size_t n) {
+  isl::space s = isl::space::unit(ctx);
+  for (const std::string& p : params) s = s.add_param(p);
+  return s.add_named_tuple(name, static_cast<unsigned>(n));
+}
+
+// Parameters of all that a problem is made of, in one order: isl's affine functions need that.
+std::vector<std::string> align_problem(LeafProblem& p) {
+  std::vector<std::string> order = param_names(p.domain);
+  for (const LeafProblem::Member& m : p.members)
+    for (const std::string& name : param_names(m.schedule.domain()))
+      if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+  if (order.empty()) return order;
+  p.domain = set_dim_names(align_params(p.domain, order), p.dim_names);
+  for (LeafProblem::Member& m : p.members) m.schedule = align_params(m.schedule, order);
+  return order;
 }
 
 isl::multi_aff tuple(const isl::space& in, const std::string& out,
@@ -67,7 +82,7 @@ isl::multi_aff tuple(const isl::space& in, const std::string& out,
 class Solver {
  public:
   explicit Solver(const LeafProblem& p)
-      : p_(p), n_(p.dim_names.size()), axis_of_(n_, -1), recipe_(n_) {}
+      : p_(p), params_(align_problem(p_)), n_(p.dim_names.size()), axis_of_(n_, -1), recipe_(n_) {}
 
   Expected<LeafGeometry> solve() {
     classify();
@@ -180,7 +195,7 @@ class Solver {
 
   std::optional<Refusal> bases() {
     isl::ctx ctx = p_.domain.ctx();
-    const isl::space t_space = set_space(ctx, p_.label, g_.loops.size());
+    const isl::space t_space = set_space(ctx, params_, p_.label, g_.loops.size());
     for (size_t k = 0; k < n_; ++k) {
       const bool axis = axis_of_[k] >= 0;
       g_.axis.push_back(axis ? p_.members[static_cast<size_t>(axis_of_[k])].loop.name : "");
@@ -220,7 +235,7 @@ class Solver {
     const size_t n = g_.loops.size(), m = g_.axes.size();
     g_.coords = tuple(p_.domain.space(), p_.label, times_).as_map().intersect_domain(p_.domain);
     g_.times = g_.coords.range().coalesce();
-    const isl::space all = set_space(ctx, p_.label, n + m);
+    const isl::space all = set_space(ctx, params_, p_.label, n + m);
     std::vector<isl::aff> t;
     for (size_t k = 0; k < n; ++k) t.push_back(dim_aff(all, static_cast<unsigned>(k)));
     const isl::multi_aff to_times = tuple(all, p_.label, t);
@@ -260,7 +275,8 @@ class Solver {
     OneDim form;
     size_t loop;
   };
-  const LeafProblem& p_;
+  LeafProblem p_;
+  const std::vector<std::string> params_;
   size_t n_;
   LeafGeometry g_;
   std::vector<isl::aff> times_;  // per loop, over stmt[x]

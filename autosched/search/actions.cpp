@@ -13,6 +13,8 @@ using nlohmann::json;
 // A reduced dim up to this extent, and a parallel one up to that, is one tile as a whole even where
 // the rest of the kernel has loops.
 constexpr int64_t kWholeReduced = 256, kWholeParallel = 512;
+// The least tile of an axis that is open.
+constexpr int64_t kOpenTile = 16;
 
 std::vector<std::string> axis_names(const ProgramContext& p, const std::vector<int>& axes) {
   std::vector<std::string> out;
@@ -130,12 +132,29 @@ void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& ou
 }
 
 // Whether a statement of the kernel in hand gets serial tile loops when it stands by itself.
+bool Actions::open(const StmtModel& m, size_t dim) const {
+  return !options_.open_dims.empty() &&
+         options_.open_dims.contains(poly::dim_names(m.stmt->domain)[dim]);
+}
+
+bool Actions::needs_loop(const StmtModel& m, size_t dim) const {
+  return m.extent(static_cast<int>(dim)) > (m.reduced[dim] ? kWholeReduced : kWholeParallel) ||
+         open(m, dim);
+}
+
+// Of an axis that is open, several where it is long enough for that: an order that is legal with
+// one tile need not be with more.
+int64_t Actions::loop_tile(const StmtModel& m, size_t dim, int64_t extent) const {
+  int64_t t = default_tile(extent);
+  if (!open(m, dim)) return t;
+  while (t >= extent && t > kOpenTile) t /= 2;
+  return std::max(t, kOpenTile);
+}
+
 bool Actions::has_serial_loops(const SearchState& s, const std::string& stmt) const {
   const StmtModel& m = s.program->facts->stmts.at(stmt);
   for (size_t k = 0; k < m.lo.size(); ++k) {
-    const int dim = static_cast<int>(k);
-    if (!contains(s.grid, s.program->axes.axis(stmt, dim)) &&
-        m.extent(dim) > (m.reduced[k] ? kWholeReduced : kWholeParallel))
+    if (!contains(s.grid, s.program->axes.axis(stmt, static_cast<int>(k))) && needs_loop(m, k))
       return true;
   }
   return false;
@@ -311,9 +330,9 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c, const Record*
       int dim = p.axes.dim(stmt, axis);
       int64_t extent = m.extent(dim);
       if (axis == c.axis)
-        size[k] = default_tile(p.axes.extents[axis]);
-      else if (!c.whole && extent > (m.reduced[dim] ? kWholeReduced : kWholeParallel))
-        size[k] = default_tile(extent);
+        size[k] = loop_tile(m, dim, p.axes.extents[axis]);
+      else if (!c.whole && needs_loop(m, dim))
+        size[k] = loop_tile(m, dim, extent);
       else if (!m.independent[dim] && extent > 1)
         size[k] = default_tile(extent) < extent
                       ? 2 * extent

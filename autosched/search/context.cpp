@@ -144,6 +144,12 @@ bool Actions::fits_scratch(const SearchState& s, const std::string& tensor) cons
   const std::vector<poly::Statement>& st = p.program->statements;
   for (size_t i = 0; i < st.size(); ++i) {
     if (st[i].write.tensor != tensor) continue;
+    const auto m = p.facts->stmts.find(st[i].name);
+    for (size_t k = 0; m != p.facts->stmts.end() && k < m->second.lo.size(); ++k) {
+      const int axis = p.axes.axis(st[i].name, static_cast<int>(k));
+      if (open(m->second, k) && std::find(s.grid.begin(), s.grid.end(), axis) == s.grid.end())
+        return false;
+    }
     double blocks = 1;
     for (int axis : s.grid) {
       double extent = static_cast<double>(p.axes.extents[axis]);
@@ -166,8 +172,9 @@ bool Actions::fits_whole(const SearchState& s) const {
     double lanes = 1;
     for (size_t k = 0; k < m.lo.size(); ++k) {
       const int axis = s.program->axes.axis(s.kernel[i], static_cast<int>(k));
-      if (std::find(s.grid.begin(), s.grid.end(), axis) == s.grid.end())
-        lanes *= static_cast<double>(std::max<int64_t>(1, m.extent(static_cast<int>(k))));
+      if (std::find(s.grid.begin(), s.grid.end(), axis) != s.grid.end()) continue;
+      if (open(m, k)) return false;
+      lanes *= static_cast<double>(std::max<int64_t>(1, m.extent(static_cast<int>(k))));
     }
     if (4 * lanes > room) return false;
   }

@@ -122,6 +122,9 @@ class Actions {
   bool fits_scratch(const SearchState& s, const std::string& tensor) const;
   bool fits_whole(const SearchState& s) const;
   bool has_serial_loops(const SearchState& s, const std::string& stmt) const;
+  bool open(const StmtModel& m, size_t dim) const;        // its extent is to stay open
+  bool needs_loop(const StmtModel& m, size_t dim) const;  // outside the grid, and not one tile
+  int64_t loop_tile(const StmtModel& m, size_t dim, int64_t extent) const;
   const SearchOptions& options_;
   const Machine& machine_;
   mutable std::map<poly::ProgramPtr, TileCounter> counters_;

@@ -31,23 +31,6 @@ int64_t tile_of(const sched::Knobs& knobs, const std::string& axis) {
   return t;
 }
 
-// Axes whose length a size decides.
-std::set<std::string> axes_of(const poly::Program& p, const poly::Sizes& sizes,
-                              const std::string& size) {
-  poly::Sizes longer = sizes;
-  ++longer[size];
-  std::set<std::string> out;
-  for (const poly::Statement& s : p.statements) {
-    const isl::set now = poly::substitute_params(s.domain, sizes),
-                   then = poly::substitute_params(s.domain, longer);
-    if (now.is_empty()) continue;
-    const auto names = poly::dim_names(s.domain);
-    for (unsigned d = 0; d < names.size(); ++d)
-      if (poly::dim_max(now, d) != poly::dim_max(then, d)) out.insert(names[d]);
-  }
-  return out;
-}
-
 int64_t elements_of(const memory::Module& m, const poly::Sizes& sizes = {}) {
   int64_t total = 0;
   for (const memory::TensorDecl& t : m.tensors) {
@@ -100,8 +83,8 @@ Expected<Sibling> sibling(const Loaded& in, const sched::Plan& plan, const PlanL
 }
 
 // First element of an output that differs by more than rounding explains.
-std::optional<std::string> difference(const tile::Module& m, const poly::Buffers& want,
-                                      const poly::Buffers& got) {
+std::optional<std::string> difference(const tile::Module& m, const poly::Sizes& sizes,
+                                      const poly::Buffers& want, const poly::Buffers& got) {
   for (const tile::TensorDecl& t : m.tensors) {
     if (t.kind != poly::TensorKind::Output) continue;
     const auto &x = want.at(t.name), &y = got.at(t.name);
@@ -112,7 +95,7 @@ std::optional<std::string> difference(const tile::Module& m, const poly::Buffers
       if (x[e] == y[e] || (std::isnan(x[e]) && std::isnan(y[e]))) continue;
       if (std::abs(x[e] - y[e]) <= kTolerance * scale) continue;
       std::vector<int64_t> extents;
-      for (const IndexExpr& d : t.extents) extents.push_back(d.evaluate({}));
+      for (const IndexExpr& d : t.extents) extents.push_back(d.evaluate(sizes));
       return t.name + runtime::element_text(extents, int64_t(e)) + " is " + std::to_string(y[e]) +
              ", the tile program computes " + std::to_string(x[e]);
     }
@@ -182,7 +165,7 @@ Expected<LoweredPlan> lower_plan(const poly::Schedule& s, const PlanLowering& ho
 }
 
 poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory::Module& kernels,
-                        int64_t times) {
+                        int64_t times, bool together) {
   std::set<std::string> counted;  // axes that are dims of every grid
   for (size_t k = 0; k < kernels.kernels.size(); ++k) {
     std::set<std::string> own;
@@ -192,15 +175,17 @@ poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory:
   }
   auto stages = plan.knobs.find("stages");
   const int64_t tiles = stages == plan.knobs.end() ? 2 : std::clamp<int64_t>(stages->second, 1, 4);
-  // Sizes of one value go together: masks compare their axes.
   struct Group {
     int64_t step = 1, least = 1;
     bool keep = false;
   };
-  std::map<int64_t, Group> groups;
+  const auto key = [&](const std::string& name, int64_t value) {
+    return std::pair(value, together ? std::string() : name);
+  };
+  std::map<std::pair<int64_t, std::string>, Group> groups;
   for (const auto& [name, value] : in.sizes) {
-    Group& g = groups[value];
-    const std::set<std::string> axes = axes_of(in.general, in.sizes, name);
+    Group& g = groups[key(name, value)];
+    const std::set<std::string> axes = dims_of(in.general, in.sizes, name);
     for (const std::string& a : axes) {
       const int64_t t = tile_of(plan.knobs, a);
       if (t) {
@@ -216,7 +201,7 @@ poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory:
   }
   poly::Sizes out = in.sizes;
   for (auto& [name, value] : out)
-    if (const Group& g = groups.at(value); !g.keep)
+    if (const Group& g = groups.at(key(name, value)); !g.keep)
       value = std::min(value, value % g.step + g.least * g.step);
   return out;
 }
@@ -249,24 +234,33 @@ class Checking {
     c_.left_out += (c_.left_out.empty() ? "" : "; ") + what;
   }
 
-  std::optional<Refusal> all() {
-    c_.sizes = in_.sizes;
-    std::optional<Sibling> small;
-    bool same = false;
+  // The plan at the smallest sizes at which it gives the same kernel (true), else at the largest of
+  // those tried; `small` and c_.sizes stay as they are if there are none.
+  bool find_small(bool together, std::optional<Sibling>& small) {
     const std::string text = outline(own_.memory);
-    for (int64_t times = 1; times <= 4 && !same; times *= 2) {
-      auto sizes = poly::with_quota(in_.general.context->get(), poly::kDefaultQuota,
-                                    [&] { return small_sizes(in_, plan_, own_.memory, times); });
-      if (!sizes || *sizes == in_.sizes) break;
+    for (int64_t times = 1; times <= 4; times *= 2) {
+      auto sizes = poly::with_quota(in_.general.context->get(), poly::kDefaultQuota, [&] {
+        return small_sizes(in_, plan_, own_.memory, times, together);
+      });
+      if (!sizes || *sizes == in_.sizes) return false;
       auto s = sibling(in_, plan_, how_, *sizes);
       if (!s) {
         if (!small) leave_out("smaller sizes: " + s.error().why);
-        break;
+        return false;
       }
       small = *std::move(s);
       c_.sizes = *sizes;
-      same = outline(small->lowered.memory) == text;
+      if (outline(small->lowered.memory) == text) return true;
     }
+    return false;
+  }
+
+  std::optional<Refusal> all() {
+    c_.sizes = in_.sizes;
+    std::optional<Sibling> small;
+    bool same = find_small(true, small);
+    if (!small || (!same && elements_of(small->lowered.memory) > kElements))
+      same = find_small(false, small);
     if (!small)
       return blocks({std::make_shared<const poly::Program>(in_.program), own_}, in_.sizes, true);
     c_.reduced = true;
@@ -329,7 +323,7 @@ class Checking {
       leave_out("values: " + want.error().why);
       return std::nullopt;
     }
-    if (auto bad = difference(at.lowered.tile, *want, run->result.outputs))
+    if (auto bad = difference(at.lowered.tile, {}, *want, run->result.outputs))
       return Refusal{"check kernel " + m.name + poly::with_sizes(sizes), "",
                      "it computes other values than the tile program: " + *bad,
                      "another plan; --no-check hands the kernel out as it is"};
@@ -343,6 +337,121 @@ class Checking {
 Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
                                     const PlanLowering& how, const LoweredPlan& own) {
   return Checking(in, plan, how, own).run();
+}
+
+namespace {
+
+// Values of one open size: with full tiles and a rest, one more and one less than a tile, a tile,
+// one, none. Multiples stay multiples.
+std::vector<int64_t> values_of(const Loaded& in, const sched::Plan& plan, const memory::Module& m,
+                               const poly::Sizes& small, const std::string& size) {
+  int64_t tile = 0;
+  for (const std::string& a : dims_of(in.general, in.sizes, size))
+    if (const int64_t t = tile_of(plan.knobs, a)) tile = tile ? std::lcm(tile, t) : t;
+  std::vector<int64_t> out;
+  if (tile > 1)
+    out = {small.at(size), tile + 1, 1, tile - 1, tile, 0};
+  else
+    out = {2, 1, 3, 1, 2, 0};
+  const auto multiple = m.multiples.find(size);
+  if (multiple != m.multiples.end())
+    for (int64_t& v : out) v = (v + multiple->second - 1) / multiple->second * multiple->second;
+  return out;
+}
+
+// Whether an index tensor would have to name an element of nothing.
+bool gathers_from_nothing(const poly::Program& p, const memory::Module& m,
+                          const poly::Sizes& sizes) {
+  const auto empty = [&](const poly::Access& a) {
+    for (const memory::TensorDecl& t : m.tensors)
+      for (const poly::Access::Gather& g : a.gathers)
+        if (t.name == a.tensor && t.extents[g.dim].evaluate(sizes) == 0) return true;
+    return false;
+  };
+  for (const poly::Statement& s : p.statements)
+    if (empty(s.write) || std::any_of(s.reads.begin(), s.reads.end(), empty)) return true;
+  return false;
+}
+
+// Together from row to row, then each a row further than the one before: sizes that are equal and
+// that are not.
+std::vector<poly::Sizes> rows_of(const Loaded& in, const OpenProgram& open, const sched::Plan& plan,
+                                 const memory::Module& m) {
+  const poly::Sizes small = small_sizes(in, plan, m, 1);
+  std::vector<std::vector<int64_t>> values;
+  for (const std::string& s : open.sizes) values.push_back(values_of(in, plan, m, small, s));
+  std::vector<poly::Sizes> out;
+  for (size_t step = 0; step < (open.sizes.size() > 1 ? 2 : 1); ++step)
+    for (size_t row = 0; row < values[0].size(); ++row) {
+      poly::Sizes sizes = in.sizes;
+      for (size_t k = 0; k < values.size(); ++k)
+        sizes[open.sizes[k]] = values[k][(row + step * k) % values[k].size()];
+      if (open.facts.evaluate(sizes) && !gathers_from_nothing(*open.program, m, sizes) &&
+          std::find(out.begin(), out.end(), sizes) == out.end())
+        out.push_back(std::move(sizes));
+    }
+  // Large ones may take all the time there is.
+  const auto work = [](const poly::Sizes& sizes) {
+    double product = 1;
+    for (const auto& [name, value] : sizes) product *= double(value);
+    return product;
+  };
+  std::stable_sort(out.begin(), out.end(), [&](const poly::Sizes& a, const poly::Sizes& b) {
+    return work(a) < work(b);
+  });
+  return out;
+}
+
+// One row. Nothing for good; `c` says what was done and what was not.
+std::optional<Refusal> check_at(const OpenProgram& open, const LoweredPlan& own,
+                                const poly::Sizes& sizes, KernelCheck& c) {
+  const memory::Module& m = own.memory;
+  const auto leave_out = [&](const std::string& why) {
+    c.left_out += (c.left_out.empty() ? "" : "; ") + ("at " + poly::sizes_text(sizes) + ": " + why);
+    return std::nullopt;
+  };
+  if (elements_of(m, sizes) > kElements) return leave_out("its tensors are too large to interpret");
+  const poly::Buffers inputs = runtime::make_inputs(*open.program, sizes, 1);
+  auto run = run_blocks(m, sizes, inputs, true);
+  if (!run) return leave_out(run.error().why);
+  c.operations += run->result.ops;
+  if (!run->result.faults.empty()) return faulty(m.name, sizes, run->result.faults[0]);
+  if (!run->finished)
+    return leave_out("blocks after " + std::to_string(kOperations) + " operations");
+  tile::InterpretOptions o;
+  o.max_ops = kTileOperations;
+  const auto want = tile::interpret(own.tile, sizes, inputs, o);
+  if (!want) return leave_out("values: " + want.error().why);
+  if (auto bad = difference(own.tile, sizes, *want, run->result.outputs))
+    return Refusal{"check kernel " + m.name + poly::with_sizes(sizes), "",
+                   "it computes other values than the tile program: " + *bad,
+                   "another plan; --no-check hands the kernel out as it is"};
+  if (!c.done) c.sizes = sizes;
+  if (c.done) c.others.push_back(sizes);
+  c.done = c.every_block = c.values = c.reduced = true;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<KernelCheck> check_open_kernels(const Loaded& in, const OpenProgram& open,
+                                         const sched::Plan& plan, const LoweredPlan& own) {
+  const auto start = std::chrono::steady_clock::now();
+  KernelCheck c;
+  c.sizes = in.sizes;
+  auto rows = poly::with_quota(in.general.context->get(), poly::kDefaultQuota,
+                               [&] { return rows_of(in, open, plan, own.memory); });
+  if (!rows) c.left_out = rows.error().why;
+  for (size_t k = 0; rows && k < rows->size(); ++k) {
+    if (c.operations > kOperations) {
+      c.left_out += (c.left_out.empty() ? "" : "; ") +
+                    (std::to_string(rows->size() - k) + " of the sizes, for want of time");
+      break;
+    }
+    if (auto bad = check_at(open, own, (*rows)[k], c)) return *bad;
+  }
+  c.seconds = since(start);
+  return c;
 }
 
 // Inputs without a program: small integers, normal numbers.
@@ -381,10 +490,12 @@ Expected<KernelCheck> check_kernels(const memory::Module& m, const poly::Sizes& 
 }
 
 nlohmann::json to_json(const KernelCheck& c) {
-  return {{"done", c.done},       {"sizes", c.sizes},
-          {"reduced", c.reduced}, {"every_block", c.every_block},
-          {"values", c.values},   {"operations", c.operations},
-          {"seconds", c.seconds}, {"left_out", c.left_out}};
+  nlohmann::json out = {{"done", c.done},       {"sizes", c.sizes},
+                        {"reduced", c.reduced}, {"every_block", c.every_block},
+                        {"values", c.values},   {"operations", c.operations},
+                        {"seconds", c.seconds}, {"left_out", c.left_out}};
+  if (!c.others.empty()) out["other_sizes"] = c.others;
+  return out;
 }
 
 std::string to_text(const KernelCheck& c) {
@@ -392,6 +503,7 @@ std::string to_text(const KernelCheck& c) {
   if (c.done) {
     for (const auto& [name, value] : c.sizes)
       s += (name == c.sizes.begin()->first ? " at " : " ") + name + "=" + std::to_string(value);
+    if (!c.others.empty()) s += " and " + std::to_string(c.others.size()) + " other sizes";
     s += c.every_block ? ", every block" : ", not every block";
     if (c.values) s += ", values against the tile program";
     s += ", " + human_time(c.seconds);

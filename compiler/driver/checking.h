@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/driver/choosing.h"
+#include "compiler/driver/open.h"
 #include "compiler/memory/lower.h"
 
 namespace nautilus::driver {
@@ -29,21 +30,27 @@ Expected<LoweredPlan> lower_plan(const poly::Schedule& s, const PlanLowering& ho
 struct KernelCheck {
   bool done = false;  // blocks of every kernel ran without a fault
   poly::Sizes sizes;
-  bool reduced = false;      // not only at the sizes asked for
-  bool every_block = false;  // else some, at the corners of the grid first
-  bool values = false;       // outputs compared with what the tile program computes
+  std::vector<poly::Sizes> others;  // of kernels with open sizes
+  bool reduced = false;             // not only at the sizes asked for
+  bool every_block = false;         // else some, at the corners of the grid first
+  bool values = false;              // outputs compared with what the tile program computes
   uint64_t operations = 0;
   double seconds = 0;
   std::string left_out;  // what was not checked and why; "" if nothing
 };
 // Sizes for the check of a plan, none larger than asked for: an axis with tiles keeps what is left
 // over beside a few full tiles (`times` as many), an axis that only counts blocks is cut short,
-// every other stays; sizes that are equal stay equal.
+// every other stays. Sizes that are equal stay equal if `together`: masks compare their axes.
 poly::Sizes small_sizes(const Loaded& in, const sched::Plan& plan, const memory::Module& kernels,
-                        int64_t times = 1);
+                        int64_t times = 1, bool together = true);
 // Refused: a fault. Not possible or not in time is no refusal but said in `left_out`.
 Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
                                     const PlanLowering& how, const LoweredPlan& own);
+
+// Of kernels that leave sizes open: all blocks at several values of them, with full and cut tiles,
+// with less than a tile, and with nothing.
+Expected<KernelCheck> check_open_kernels(const Loaded& in, const OpenProgram& open,
+                                         const sched::Plan& plan, const LoweredPlan& own);
 
 // Of a memory program as it stands, at these sizes; without a value for each it is not checked.
 Expected<KernelCheck> check_kernels(const memory::Module& m, const poly::Sizes& sizes);

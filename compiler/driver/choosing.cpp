@@ -42,6 +42,8 @@ void add_choice_flags(CLI::App& app, ChoiceFlags& f) {
   app.add_option("--plan", f.plan, "take this plan (from explore --plan or compile)");
 }
 
+size_t most_choices(size_t asked, bool open) { return asked ? asked : open ? 40 : 5; }
+
 std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& search,
                                           const ChoiceFlags& f, size_t most, bool json_out,
                                           int& status) {
@@ -58,7 +60,9 @@ std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& s
     c.about["plan"] = "original order";
     return std::vector<Choice>{c};
   }
-  auto found = run_search(in, search, json_out, status);
+  SearchFlags flags = search;
+  flags.top = std::max<int>(flags.top, static_cast<int>(std::min<size_t>(most, 10'000)));
+  auto found = run_search(in, flags, json_out, status);
   if (!found) return std::nullopt;
   const sched::SearchResult& r = found->result;
   std::vector<Choice> out;

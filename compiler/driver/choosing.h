@@ -17,6 +17,9 @@ struct Choice {
   nlohmann::json about = nlohmann::json::object();
   std::string note = "";  // of what was done otherwise than the plan says; else ""
 };
+// How many plans are tried until one can be lowered: as many as asked for, or (0) 5, and 40 where
+// sizes are open, since many of the best plans hold an axis in one tile, which then cannot be open.
+size_t most_choices(size_t asked, bool open);
 // At least one, best first, at most `most` of a search's. On failure prints why and sets `status`.
 std::optional<std::vector<Choice>> choose(const Loaded& in, const SearchFlags& search,
                                           const ChoiceFlags& f, size_t most, bool json,

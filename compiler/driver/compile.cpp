@@ -17,7 +17,8 @@ namespace {
 struct CompileFlags {
   std::string target, output, print_after;
   ChoiceFlags choice;
-  size_t tries = 5;
+  std::vector<std::string> symbolic;
+  size_t tries = 0;  // 0: see most_choices
   bool no_check = false;
 };
 
@@ -62,6 +63,7 @@ json cost_json(const sched::Cost& c) {
 json plan_json(const GpuCode& c, const poly::Sizes& sizes, const std::string& machine) {
   json j = sched::plan_to_json(c.choice.plan);
   j["sizes"] = sizes;
+  if (!c.source.sizes.empty()) j["symbolic"] = c.source.sizes;
   j["machine"] = machine;
   j["target"] = c.source.target;
   j["resources"] = resources_json(c);
@@ -74,9 +76,9 @@ json plan_json(const GpuCode& c, const poly::Sizes& sizes, const std::string& ma
 // Everything that comes of the code. `program`: null for a memory program as it stands.
 std::optional<Refusal> write_files(Files& files, const GpuCode& c, const Loaded* in,
                                    const std::string& machine) {
-  std::vector<torch::Fact> facts;
+  std::vector<torch::Fact> facts = torch::facts_of(c.source.facts);
   if (in) {
-    auto f = torch::facts_of(in->program, c.source.sizes);
+    auto f = torch::facts_of(*c.schedule.program, c.source.sizes);
     if (!f) return f.error();
     facts = *f;
     files.write("kernel.tile", tile::print(c.tile));
@@ -114,6 +116,11 @@ json report_json(const GpuCode& c, const std::string& output, const Files& files
 
 void print_report(const GpuCode& c, const std::string& output, const Files& files) {
   std::cout << c.source.name << " for " << c.source.target << "\n";
+  std::string open;
+  for (const std::string& n : c.source.sizes) open += (open.empty() ? "" : ", ") + n;
+  if (!open.empty())
+    std::cout << "  for every value of " << open
+              << (c.source.facts.is_always() ? "" : " with " + to_string(c.source.facts)) << "\n";
   for (const std::string& n : c.notes) std::cout << "  note: " << n << "\n";
   for (size_t k = 0; k < c.source.launches.size(); ++k) {
     const cuda::Launch& l = c.source.launches[k];
@@ -156,6 +163,7 @@ int finish(const Expected<GpuCode>& code, const PassPrinter& printer, const Load
   json out = report_json(*code, f.output, files);
   out.update(code->choice.about);
   if (in) out["sizes"] = in->sizes;
+  if (!code->source.sizes.empty()) out["symbolic"] = code->source.sizes;
   if (in) out["machine"] = machine;
   if (in) out["numerics"] = code->choice.plan.numerics;
   print_json(out);
@@ -180,7 +188,13 @@ int compile_memory(const Input& in, const CompileFlags& f) {
 
 int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   if (auto bad = sched::check_directory(f.output)) return fail(in.json, *bad, kBadInput);
-  if (in.spec.ends_with(".mtile")) return compile_memory(in, f);
+  if (in.spec.ends_with(".mtile")) {
+    if (f.symbolic.empty()) return compile_memory(in, f);
+    return fail(in.json,
+                {"compile " + in.spec, "--symbolic",
+                 "a memory program says itself which sizes are open", "leave --symbolic out"},
+                kBadInput);
+  }
   if (search.machine.empty())
     search.machine = f.target.empty() ? "h200" : machine_of_target(f.target);
   const auto machine = find_gpu(search.machine);
@@ -197,12 +211,18 @@ int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
   int status = kGood;
   auto loaded = load(in, true, status);
   if (!loaded) return status;
-  auto choices = choose(*loaded, search, f.choice, f.tries, in.json, status);
+  const auto open = open_program(*loaded, f.symbolic);
+  if (!open) return fail(in.json, open.error(), kBadInput);
+  if (*open) search.open_dims = (*open)->dims;
+  auto choices = choose(*loaded, search, f.choice, most_choices(f.tries, !f.symbolic.empty()),
+                        in.json, status);
   if (!choices) return status;
   PassPrinter printer(f.print_after, in.json);
-  const auto code = generate(*choices, *machine, {target, false, &*loaded, !f.no_check}, printer);
+  const auto code =
+      generate(*choices, *machine,
+               {target, false, &*loaded, !f.no_check, *open ? &**open : nullptr}, printer);
   if (code) {
-    const poly::Verification v = poly::verify(code->choice.plan.schedule);
+    const poly::Verification v = poly::verify(code->schedule);
     if (!v.ok)
       return fail(in.json,
                   {"verify the schedule", loaded->program.name, v.verdict.why, v.verdict.suggest},
@@ -229,14 +249,15 @@ void add_compile(CLI::App& app, int& status) {
   add_input(*verb, *in);
   add_search_flags(*verb, *search);
   add_choice_flags(*verb, f->choice);
+  add_open_flag(*verb, f->symbolic);
   verb->add_option(
       "--target", f->target,
       "sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_120 (default: the "
       "machine's)");
   verb->add_option("-o,--output", f->output, "directory to write to")->required();
-  verb->add_option("--tries", f->tries, "plans that may be passed over if they cannot be lowered")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_option("--tries", f->tries,
+                   "plans that are tried until one can be lowered (default 5, with --symbolic 40)")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--no-check", f->no_check,
                  "hand kernels out without running them in the memory interpreter first");
   verb->add_option("--print-after", f->print_after,

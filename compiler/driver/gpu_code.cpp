@@ -7,6 +7,7 @@
 #include <iostream>
 #include <utility>
 
+#include "autosched/open_sizes.h"
 #include "compiler/lower/lower.h"
 #include "compiler/memory/lower.h"
 #include "compiler/profile/profile.h"
@@ -40,6 +41,7 @@ std::optional<Refusal> emit(GpuCode& c, const GpuFlags& flags, PassPrinter& prin
   auto source = cuda::emit(c.memory, {.contract = c.choice.plan.numerics != "strict"});
   if (!source) return source.error();
   c.source = *std::move(source);
+  if (flags.open) c.source.facts = flags.open->facts;
   printer("cuda", "cuda", c.source.text);
   const auto start = std::chrono::steady_clock::now();
   if (!cuda::find_compiler()) {
@@ -131,12 +133,25 @@ class Generation {
   const GpuFlags& flags_;
   PassPrinter& printer_;
   PlanLowering how_;
+  poly::Schedule schedule_;  // that is lowered
 
   // One choice through all stages, with the blocks beside each other and the warps that spill
   // least.
   Expected<GpuCode> lower(const Choice& choice) {
     how_.memory.knobs = choice.plan.knobs;
+    schedule_ = choice.plan.schedule;
+    if (flags_.open) {
+      auto open = sched::with_open_sizes(choice.plan, flags_.open->program);
+      if (!open) return open.error();
+      schedule_ = *std::move(open);
+    }
     auto best = lower_at(choice);
+    if (!best && flags_.open && best.error().suggest != "smaller tiles") {
+      Refusal r = best.error();
+      r.suggest += (r.suggest.empty() ? "" : "; ") +
+                   std::string("search at sizes of several tiles, or among more plans (--tries)");
+      return r;
+    }
     if (!best || spills(*best) == 0) return best;
     for (int warps = 2 * most_warps(*best); warps <= kMostWarps; warps *= 2) {
       how_.memory.knobs["warps"] = warps;
@@ -155,10 +170,11 @@ class Generation {
 
   // With fewer blocks beside each other while registers spill.
   Expected<GpuCode> lower_at(const Choice& choice) {
-    auto lowered = lower_plan(choice.plan.schedule, how_);
+    auto lowered = lower_plan(schedule_, how_);
     if (!lowered) return lowered.error();
     GpuCode best;
     best.choice = choice;
+    best.schedule = schedule_;
     best.notes = lowered->notes;
     if (!choice.note.empty()) best.notes.push_back(choice.note);
     best.report = lowered->report;
@@ -185,8 +201,9 @@ class Generation {
     c.check.left_out = "--no-check";
     if (flags_.check && flags_.in) {
       how_.memory.knobs = c.memory_knobs;
-      auto checked =
-          check_kernels(*flags_.in, c.choice.plan, how_, {c.tile, c.report, c.memory, c.notes});
+      const LoweredPlan own{c.tile, c.report, c.memory, c.notes};
+      auto checked = flags_.open ? check_open_kernels(*flags_.in, *flags_.open, c.choice.plan, own)
+                                 : check_kernels(*flags_.in, c.choice.plan, how_, own);
       if (!checked) return checked.error();
       c.check = *std::move(checked);
     }

@@ -34,6 +34,8 @@ Expected<sched::Machine> find_gpu(const std::string& machine);
 
 struct GpuCode {
   Choice choice;
+  // What was lowered: the choice's schedule, or the same steps with sizes left open.
+  poly::Schedule schedule;
   tile::Module tile;  // rewritten
   tile::RewriteReport report;
   memory::Module memory;
@@ -53,6 +55,7 @@ struct GpuFlags {
   bool need_code = true;
   const Loaded* in = nullptr;  // what the plans are of: for checks, and for plans beside them
   bool check = true;
+  const OpenProgram* open = nullptr;  // leaves these sizes open
 };
 // Lowers the choices, best first, until one gives code. One that does not fit registers or shared
 // memory is tried with more registers a thread, more warps, and with its tile sizes halved, before

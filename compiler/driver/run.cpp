@@ -61,6 +61,11 @@ int run(const Input& in, SearchFlags f, RunFlags flags) {
                 {"run --on cpu", "", "passes, memory programs and CUDA source are of the GPU's way",
                  "--print tile or tree, or --on gpu"},
                 kBadInput);
+  if (!flags.symbolic.empty())
+    return fail(in.json,
+                {"run --on cpu", "--symbolic", "the CPU's code is made for the sizes it runs at",
+                 "leave --symbolic out, or --on gpu"},
+                kBadInput);
   if (auto m = sched::find_machine(f.machine); !m) return fail(in.json, m.error(), kBadInput);
   const double memory_gb = flags.memory_gb > 0 ? flags.memory_gb : 8;
   if (flags.run.repeats <= 0) flags.run.repeats = 3;
@@ -168,11 +173,12 @@ void add_run(CLI::App& app, int& status) {
       ->check(amount(1e-3, 1e6));
   verb->add_option("--repeats", flags->run.repeats, "timed runs (default 3, on the GPU 20)")
       ->check(CLI::PositiveNumber);
+  add_open_flag(*verb, flags->symbolic);
   verb->add_option("--target", flags->target, "GPU: compile for this (default: the device's)");
-  verb->add_option("--tries", flags->tries,
-                   "GPU: plans that may be passed over if they cannot be lowered")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_option(
+          "--tries", flags->tries,
+          "GPU: plans that are tried until one can be lowered (default 5, with --symbolic 40)")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--in-process", flags->gpu.in_process,
                  "GPU: run once, without a child process, timing or guard bands (for "
                  "compute-sanitizer)");

@@ -16,7 +16,8 @@ struct RunFlags {
   gpu::GpuOptions gpu;
   double memory_gb = 0;  // 0: the default of where it runs
   bool against_original = false, no_check = false;
-  size_t tries = 5;
+  size_t tries = 0;  // 0: see most_choices
+  std::vector<std::string> symbolic;
   RunFlags() { run.repeats = 0; }  // likewise
 };
 

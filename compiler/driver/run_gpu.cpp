@@ -18,14 +18,15 @@ struct Ran {
 
 // Plan to result; on failure prints why and sets `status`.
 std::optional<Ran> generate_and_run(const Loaded& in, const std::vector<Choice>& choices,
-                                    const sched::Machine& machine, const RunFlags& flags,
-                                    PassPrinter& printer, bool json_out, int& status) {
-  auto code = generate(choices, machine, {flags.target, true, &in, !flags.no_check}, printer);
+                                    const OpenProgram* open, const sched::Machine& machine,
+                                    const RunFlags& flags, PassPrinter& printer, bool json_out,
+                                    int& status) {
+  auto code = generate(choices, machine, {flags.target, true, &in, !flags.no_check, open}, printer);
   if (!code) {
     status = fail(json_out, code.error(), cuda::find_compiler() ? kNo : kEnvironment);
     return std::nullopt;
   }
-  const poly::Verification v = poly::verify(code->choice.plan.schedule);
+  const poly::Verification v = poly::verify(code->schedule);
   if (!v.ok) {
     status = fail(json_out,
                   {"verify the schedule", in.program.name, v.verdict.why, v.verdict.suggest}, kNo);
@@ -60,6 +61,7 @@ json result_json(const Ran& r) {
   out.update(resources_json(r.code));
   out["device"] = device_json(r.result.outcome);
   out["target"] = r.code.source.target;
+  if (!r.code.source.sizes.empty()) out["symbolic"] = r.code.source.sizes;
   out["rewrites"] = r.code.report.applied;
   out["rewriting"] = {{"stop_reason", r.code.report.stop_reason},
                       {"cost_before", r.code.report.cost_before},
@@ -116,10 +118,15 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
   int status = kGood;
   auto loaded = load(in, true, status);
   if (!loaded) return status;
-  auto choices = choose(*loaded, f, flags.choice, flags.tries, in.json, status);
+  const auto opened = open_program(*loaded, flags.symbolic);
+  if (!opened) return fail(in.json, opened.error(), kBadInput);
+  const OpenProgram* open = *opened ? &**opened : nullptr;
+  if (open) f.open_dims = open->dims;
+  auto choices = choose(*loaded, f, flags.choice,
+                        most_choices(flags.tries, !flags.symbolic.empty()), in.json, status);
   if (!choices) return status;
   PassPrinter printer(flags.print_after, in.json);
-  auto ran = generate_and_run(*loaded, *choices, *machine, flags, printer, in.json, status);
+  auto ran = generate_and_run(*loaded, *choices, open, *machine, flags, printer, in.json, status);
   if (!ran) return status;
   if (auto bad = printer.check()) return fail(in.json, *bad, kBadInput);
   const Choice& choice = ran->code.choice;
@@ -135,7 +142,7 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
     same.numerics = choice.plan.numerics;
     auto first = choose(*loaded, same, {"original", ""}, 1, in.json, status);
     if (!first) return status;
-    original = generate_and_run(*loaded, *first, *machine, flags, quiet, in.json, status);
+    original = generate_and_run(*loaded, *first, open, *machine, flags, quiet, in.json, status);
     if (!original) return status;
   }
   const runtime::RunResult& result = ran->result.run;

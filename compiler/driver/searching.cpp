@@ -75,6 +75,7 @@ std::optional<Searched> run_search(const Loaded& in, const SearchFlags& f, bool 
   out.options.max_nodes = f.max_nodes;
   out.options.top = f.top;
   out.options.numerics = f.numerics;
+  out.options.open_dims = f.open_dims;
   out.options.stop = &interrupted();
   auto ops = profile::tile_ops_provider(*tile::numerics_from_name(f.numerics), op_costs(*machine));
   Progress progress(true);

@@ -11,7 +11,8 @@ struct SearchFlags {
   double seconds = 10;
   int max_plans = 20'000, max_nodes = 100'000, top = 10, beam = 64;
   uint64_t seed = 1;
-  bool numerics_given = false;  // by the user; else `numerics` is the default
+  std::set<std::string> open_dims;  // see sched::SearchOptions
+  bool numerics_given = false;      // by the user; else `numerics` is the default
 };
 void add_search_flags(CLI::App& app, SearchFlags& f);
 

@@ -10,6 +10,8 @@ namespace {
 
 using namespace poly;
 
+constexpr int64_t kMostMultiple = 1024;  // that is looked for
+
 Refusal refuse(const std::string& where, const std::string& why, const std::string& suggest = "") {
   return Refusal{"lower the schedule", where, why, suggest};
 }
@@ -50,6 +52,26 @@ Expected<std::vector<IndexExpr>> access_index(const Access& a, const Statement& 
     out[d] = (*one)[0];
   }
   return out;
+}
+
+// What the facts say of one size that stays symbolic.
+void know(Analysis& a, const std::string& size) {
+  a.symbolic.push_back(size);
+  const auto always = [&](const std::string& fact) {
+    return a.facts.is_subset(isl::set(a.facts.ctx(), "[" + size + "] -> { : " + fact + " }"));
+  };
+  Range& r = a.size_ranges[size];
+  for (int64_t least : {0, 1})
+    if (always(size + " >= " + std::to_string(least))) r.lo = least;
+  for (int64_t n = 2; n <= kMostMultiple && always(size + " mod " + std::to_string(n) + " = 0");
+       n *= 2)
+    a.multiples[size] = n;
+}
+
+Expected<IndexExpr> extent_of(const Analysis& a, const isl::pw_aff& extent) {
+  const isl::pw_aff e = substitute_params(extent, a.sizes);
+  if (a.symbolic.empty()) return IndexExpr(to_int(e.max_val()));
+  return to_index(isl::ast_build::from_context(a.facts).expr_from(e.gist_params(a.facts)));
 }
 
 Expected<StatementInfo> statement_info(const Statement& s, const Sizes& sizes) {
@@ -354,10 +376,16 @@ Expected<Analysis> analyse(const poly::Schedule& s, const poly::Sizes& sizes) {
     auto& w = a.writer[st.write.tensor];
     if (!w || st.reduction) w = &st;
   }
+  a.facts = substitute_params(s.program->param_context, sizes);
+  for (const std::string& p : s.program->params)
+    if (!sizes.count(p)) know(a, p);
   for (const poly::Tensor& t : s.program->tensors) {
-    std::vector<int64_t> e;
-    for (const isl::pw_aff& x : t.extents)
-      e.push_back(to_int(substitute_params(x, sizes).max_val()));
+    std::vector<IndexExpr> e;
+    for (const isl::pw_aff& x : t.extents) {
+      auto extent = extent_of(a, x);
+      if (!extent) return refuse("tensor " + t.name, extent.error().why, "bind the sizes");
+      e.push_back(*extent);
+    }
     a.extents.emplace(t.name, std::move(e));
   }
   return a;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/lower/range.h"
 #include "compiler/tile/ir.h"
 #include "polyhedral/leaf_geometry.h"
 #include "polyhedral/loops.h"
@@ -29,9 +30,13 @@ struct StatementInfo {
 struct Analysis {
   const poly::Schedule* schedule = nullptr;
   const poly::Program* program = nullptr;
-  poly::Sizes sizes;
+  poly::Sizes sizes;                         // bound
+  std::vector<std::string> symbolic;         // sizes that stay, in order of declaration
+  isl::set facts;                            // of those that stay
+  Ranges size_ranges;                        // of those that stay
+  std::map<std::string, int64_t> multiples;  // of those that stay: powers of two above 1
   std::map<std::string, StatementInfo> statements;
-  std::map<std::string, std::vector<int64_t>> extents;  // by tensor
+  std::map<std::string, std::vector<IndexExpr>> extents;  // by tensor, over the sizes that stay
   std::map<std::string, const poly::Statement*>
       writer;  // by tensor: its reduction, or any statement writing it
   poly::Scope scope(const std::string& tensor) const;  // Temps only; all else is Global

@@ -34,7 +34,7 @@ class Contraction {
       for (size_t d = 0; d < t.extents.size(); ++d) {
         DimUse& u = uses_[t.name][d];
         const int64_t extent = u.hi - u.lo + 1;
-        u.contractible &= u.seen && t.extents[d].is_const() && extent < t.extents[d].constant();
+        u.contractible &= u.seen && (!t.extents[d].is_const() || extent < t.extents[d].constant());
         if (u.contractible) t.extents[d] = IndexExpr(extent);
       }
     walk(k_.body, [this](Instr& i) { rewrite(i); });

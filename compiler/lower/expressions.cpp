@@ -1,4 +1,5 @@
 // Scalar expressions of statements as tile values.
+#include <algorithm>
 #include <limits>
 
 #include "compiler/lower/kernel_lowering.h"
@@ -17,6 +18,17 @@ tile::ValueId KernelLowering::constant(double v, Type t) {
     v = v > hi ? hi : v < lo ? lo : v;
   }
   return builder().constant(v, t);
+}
+
+bool KernelLowering::is_symbolic(const std::string& size) const {
+  return std::find(a_.symbolic.begin(), a_.symbolic.end(), size) != a_.symbolic.end();
+}
+
+tile::ValueId KernelLowering::size_value(const std::string& size, Type t) {
+  Instr i;
+  i.code = Code::Iota;
+  i.index = {IndexExpr::var(size)};
+  return cast(builder().emit(std::move(i)), t);
 }
 
 tile::ValueId KernelLowering::cast(ValueId v, Type t) { return builder().cast(v, t); }
@@ -56,6 +68,8 @@ tile::ValueId KernelLowering::lower(At& at, const Expr& e) {
     case Op::Param: {
       if (auto s = a_.sizes.find(e->name); s != a_.sizes.end()) {
         v = constant(static_cast<double>(s->second), e->type);
+      } else if (is_symbolic(e->name)) {
+        v = size_value(e->name, e->type);
       } else if (a_.extents.count(e->name) && a_.extents.at(e->name).empty()) {
         v = load(at, e->name, {}, nullptr, Cond::always());
       } else {
@@ -99,6 +113,8 @@ tile::ValueId KernelLowering::lower_with(const Expr& e,
         v = it->second;
     } else if (x->op == Op::Param && a_.sizes.count(x->name)) {
       v = constant(static_cast<double>(a_.sizes.at(x->name)), x->type);
+    } else if (x->op == Op::Param && is_symbolic(x->name)) {
+      v = size_value(x->name, x->type);
     } else if (x->op == Op::Cast) {
       const ValueId a = go(x->args[0]);
       if (!failure_) v = cast(a, x->type);

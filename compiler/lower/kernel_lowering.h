@@ -80,6 +80,8 @@ class KernelLowering {
   ValueId operation(nautilus::Op op, Type type, std::vector<ValueId> args);
   ValueId combine(const poly::Reduction& r, ValueId acc, ValueId value, Type type);
   ValueId constant(double v, Type t);
+  bool is_symbolic(const std::string& size) const;
+  ValueId size_value(const std::string& size, Type t);  // of one that stays symbolic
   ValueId cast(ValueId v, Type t);
   Type elem(ValueId v) const { return kernel_.types.at(v).elem; }
 

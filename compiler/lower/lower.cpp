@@ -14,33 +14,47 @@ using tile::Region;
 
 tile::TensorDecl declaration(const Analysis& a, const poly::Tensor& t, Scope scope) {
   tile::TensorDecl d{t.name, t.type, t.kind, scope, {}};
-  for (int64_t e : a.extents.at(t.name)) d.extents.push_back(IndexExpr(e));
+  d.extents = a.extents.at(t.name);
   return d;
 }
 
 // Of a block-local buffer.
-std::vector<int64_t> extents_in(const tile::Kernel& k, const std::string& tensor) {
-  std::vector<int64_t> out;
+std::vector<IndexExpr> extents_in(const tile::Kernel& k, const std::string& tensor) {
   for (const tile::TensorDecl& t : k.shared)
-    if (t.name == tensor)
-      for (const IndexExpr& e : t.extents) out.push_back(e.constant());
-  return out;
+    if (t.name == tensor) return t.extents;
+  return {};
 }
 
 bool has_elements(const Analysis& a, const std::string& tensor) {
-  for (int64_t e : a.extents.at(tensor))
-    if (e <= 0) return false;
+  for (const IndexExpr& e : a.extents.at(tensor))
+    if (e.is_const() && e.constant() <= 0) return false;
   return true;
 }
 
+// 1 where the condition on sizes holds, else 0.
+IndexExpr indicator(const Cond& c) {
+  const auto holds = [](const IndexExpr& e) { return IndexExpr::min(1, IndexExpr::max(0, e + 1)); };
+  IndexExpr any(0);
+  for (const Cond::Conj& conj : c.any) {
+    IndexExpr all(1);
+    for (const Cond::Atom& a : conj) {
+      all = IndexExpr::min(all, holds(a.expr));
+      if (a.equality) all = IndexExpr::min(all, holds(IndexExpr(0) - a.expr));
+    }
+    any = IndexExpr::max(any, all);
+  }
+  return any;
+}
+
 // Every element := the reduction's identity. Rows along the last dim are tiles; outer dims are
-// loops from `grid` on.
+// loops, of the grid if `grid`.
 void fill(tile::Kernel& k, Region& at, const tile::Module& m, const poly::Tensor& t,
-          const std::vector<int64_t>& extents, double value, const std::string& origin, bool grid) {
+          const std::vector<IndexExpr>& extents, double value, const std::string& origin,
+          bool grid) {
   constexpr int64_t kTile = 256;
   std::vector<IndexExpr> index;
   std::map<std::string, int64_t> axes;
-  std::vector<std::pair<std::string, int64_t>> loops;
+  std::vector<std::pair<std::string, IndexExpr>> loops;
   Cond cond = Cond::always();
   for (size_t d = 0; d < extents.size(); ++d) {
     const std::string iv = t.name + "_init" + std::to_string(d), axis = t.name + "_fill";
@@ -49,13 +63,16 @@ void fill(tile::Kernel& k, Region& at, const tile::Module& m, const poly::Tensor
       index.push_back(IndexExpr::var(iv));
       continue;
     }
-    const int64_t n = std::min(kTile, extents[d]), tiles = (extents[d] + n - 1) / n;
+    const bool known = extents[d].is_const();
+    const int64_t n = known ? std::min(kTile, extents[d].constant()) : kTile;
+    const IndexExpr tiles = IndexExpr::floordiv(extents[d] + (n - 1), n);
     axes[axis] = n;
     IndexExpr e = IndexExpr::var(axis);
-    if (tiles > 1) {
+    if (!(tiles == IndexExpr(1))) {
       loops.emplace_back(iv, tiles);
       e = IndexExpr::var(iv) * n + e;
-      if (extents[d] % n != 0) cond.any[0].push_back({IndexExpr(extents[d] - 1) - e, false});
+      if (!known || extents[d].constant() % n != 0)
+        cond.any[0].push_back({extents[d] - 1 - e, false});
     }
     index.push_back(e);
   }
@@ -69,7 +86,7 @@ void fill(tile::Kernel& k, Region& at, const tile::Module& m, const poly::Tensor
       loop.code = Code::For;
       loop.iv = loops[depth].first;
       loop.lower = IndexExpr(0);
-      loop.upper = IndexExpr(loops[depth].second);
+      loop.upper = loops[depth].second;
       loop.regions.emplace_back();
       nest(loop.regions[0], depth + 1);
       b.emit(std::move(loop));
@@ -84,23 +101,28 @@ void fill(tile::Kernel& k, Region& at, const tile::Module& m, const poly::Tensor
     b.emit(std::move(s));
   };
   if (!grid) return nest(at, 0);
-  for (const auto& [iv, n] : loops) k.grid.push_back({iv, IndexExpr(n)});
+  for (const auto& [iv, n] : loops) k.grid.push_back({iv, n});
   nest(at, loops.size());
 }
 
-// Reductions in memory whose elements are not all written by loops that start from the identity.
-bool needs_fill(const Analysis& a, const Statement& w, const std::vector<KernelPlan>& plans) {
-  if (!w.reduction || !has_elements(a, w.write.tensor)) return false;
+// The sizes for which a reduction in memory has elements that are not written by loops that start
+// from the identity.
+Cond needs_fill(const Analysis& a, const Statement& w, const std::vector<KernelPlan>& plans) {
+  if (!w.reduction || !has_elements(a, w.write.tensor)) return Cond{};
   bool kept = false;
   for (const KernelPlan& p : plans)
     if (auto r = p.residents.find(w.write.tensor); r != p.residents.end() && r->second.store)
       kept = true;
-  if (!kept) return true;
+  if (!kept) return Cond::always();
   const isl::set all =
       substitute_params(a.program->elements(*a.program->tensor(w.write.tensor)), a.sizes);
   const isl::set written =
       substitute_params(w.domain, a.sizes).apply(substitute_params(w.write.map, a.sizes));
-  return !all.is_subset(written);
+  const isl::set where = all.subtract(written).params().intersect(a.facts);
+  if (where.is_empty()) return Cond{};
+  if (a.symbolic.empty()) return Cond::always();
+  auto cond = to_cond(where.gist(a.facts).coalesce(), {});
+  return cond ? *cond : Cond::always();
 }
 
 bool accesses(const Analysis& a, const KernelPlan& p, const std::string& tensor, bool write) {
@@ -123,6 +145,8 @@ struct ModuleLowering {
 
   std::optional<Refusal> declare() {
     module.name = a.program->name;
+    module.sizes = a.symbolic;
+    module.multiples = a.multiples;
     for (const poly::Tensor& t : a.program->tensors) {
       const Scope scope = a.scope(t.name);
       if (scope == Scope::Global) module.tensors.push_back(declaration(a, t, scope));
@@ -165,9 +189,6 @@ struct ModuleLowering {
 
 Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& options) {
   const Sizes sizes = bound_sizes(*s.program);
-  for (const std::string& p : s.program->params)
-    if (!sizes.count(p))
-      return Refusal{"lower the schedule", "size " + p, "it is not bound", "bind it to a value"};
   auto a = analyse(s, sizes);
   if (!a) return a.error();
   auto loops = generate_loops(s, {options.separate_full_tiles});
@@ -192,7 +213,9 @@ Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& optio
     for (const auto& [tensor, w] :
          a->writer) {  // before the first kernel that writes it, and before any reader
       const bool here = k == m.kernels.size() || accesses(*a, m.plans[k], tensor, false);
-      if (!here || filled.count(tensor) || !needs_fill(*a, *w, m.plans)) continue;
+      if (!here || filled.count(tensor)) continue;
+      const Cond where = needs_fill(*a, *w, m.plans);
+      if (where.any.empty()) continue;
       const Scope scope = a->scope(tensor);
       if (scope == Scope::Register || (scope == Scope::Shared && k == m.kernels.size())) continue;
       filled.insert(tensor);
@@ -209,6 +232,8 @@ Expected<tile::Module> lower_module(const Schedule& s, const LowerOptions& optio
       tile::Kernel init;
       fill(init, init.body, m.module, *a->program->tensor(tensor), a->extents.at(tensor), id,
            w->name, true);
+      if (!where.is_always())  // no block at other sizes
+        init.grid.insert(init.grid.begin(), {tensor + "_init", indicator(where)});
       add(std::move(init), "identity of " + tensor);
     }
     if (k < m.kernels.size() && !m.plans[k].leaves.empty()) {

@@ -1,5 +1,7 @@
 #include "compiler/lower/range.h"
 
+#include <algorithm>
+
 namespace nautilus::lower {
 namespace {
 
@@ -23,6 +25,44 @@ std::optional<int64_t> pick(std::optional<int64_t> a, std::optional<int64_t> b, 
   return a ? a : b;
 }
 
+// The variable of e that is put at an end next: it has one over others, and no variable beside it
+// is bounded by it.
+std::optional<std::string> innermost(const IndexExpr& e, const Ranges& vars) {
+  std::vector<std::string> names;
+  e.collect_vars(names);
+  const auto mentions = [](const std::optional<IndexExpr>& bound, const std::string& name) {
+    std::vector<std::string> in;
+    if (bound) bound->collect_vars(in);
+    return std::find(in.begin(), in.end(), name) != in.end();
+  };
+  for (const std::string& name : names) {
+    const auto at = vars.find(name);
+    const int64_t c = e.coefficient(name);
+    if (at == vars.end() || c == 0 || !(c > 0 ? at->second.from : at->second.to)) continue;
+    const bool inner = std::none_of(names.begin(), names.end(), [&](const std::string& other) {
+      const auto o = vars.find(other);
+      return other != name && o != vars.end() &&
+             (mentions(o->second.from, name) || mentions(o->second.to, name));
+    });
+    if (inner) return name;
+  }
+  return {};
+}
+
+// e >= 0 with variables at the end where e is least.
+bool least_is_positive(IndexExpr e, const Ranges& vars) {
+  for (int step = 0; step < 16; ++step) {
+    const auto name = innermost(e, vars);
+    if (!name) return false;
+    const int64_t c = e.coefficient(*name);
+    const Range& r = vars.at(*name);
+    e = e - IndexExpr::var(*name) * c + (c > 0 ? *r.from : *r.to) * c;
+    const auto lo = range_of(e, vars).lo;
+    if (lo && *lo >= 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Range range_of(const IndexExpr& e, const Ranges& vars) {
@@ -32,7 +72,7 @@ Range range_of(const IndexExpr& e, const Ranges& vars) {
       return {e.constant(), e.constant()};
     case Kind::Var: {
       auto it = vars.find(e.name());
-      return it == vars.end() ? Range{} : it->second;
+      return it == vars.end() ? Range{} : Range{it->second.lo, it->second.hi};
     }
     case Kind::Add: {
       Range r{0, 0};
@@ -79,12 +119,13 @@ Range range_of(const IndexExpr& e, const Ranges& vars) {
 bool always_holds(const Cond::Atom& a, const Ranges& vars) {
   Range r = range_of(a.expr, vars);
   if (a.equality) return r.lo && r.hi && *r.lo == 0 && *r.hi == 0;
-  return r.lo && *r.lo >= 0;
+  return (r.lo && *r.lo >= 0) || least_is_positive(a.expr, vars);
 }
 
 bool never_holds(const Cond::Atom& a, const Ranges& vars) {
   Range r = range_of(a.expr, vars);
   if (r.hi && *r.hi < 0) return true;
+  if (least_is_positive(IndexExpr(-1) - a.expr, vars)) return true;
   return a.equality && r.lo && *r.lo > 0;
 }
 

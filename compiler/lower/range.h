@@ -9,9 +9,11 @@
 
 namespace nautilus::lower {
 
-// Closed; an absent side is unbounded.
+// Closed; an absent side is unbounded. `from`, `to`: the ends (inclusive) over sizes and variables
+// bound further out, where sizes are symbolic.
 struct Range {
-  std::optional<int64_t> lo, hi;
+  std::optional<int64_t> lo = {}, hi = {};
+  std::optional<IndexExpr> from = {}, to = {};
 };
 using Ranges = std::map<std::string, Range>;
 
@@ -20,7 +22,8 @@ using Ranges = std::map<std::string, Range>;
 // variables.
 Range range_of(const IndexExpr& e, const Ranges& vars);
 
-// True if the atom holds for all values of the variables.
+// True if the atom holds for all values of the variables: by intervals, else with variables at the
+// end where the expression is least.
 bool always_holds(const Cond::Atom& a, const Ranges& vars);
 bool never_holds(const Cond::Atom& a, const Ranges& vars);
 

@@ -394,7 +394,7 @@ Cond KernelLowering::in_bounds(const std::string& tensor, const std::vector<Inde
   Cond c = Cond::always();
   for (size_t d = 0; d < index.size(); ++d) {
     c.any[0].push_back({index[d], false});
-    c.any[0].push_back({IndexExpr(extents[d] - 1) - index[d], false});
+    c.any[0].push_back({extents[d] - 1 - index[d], false});
   }
   return simplify(c, ranges_with(axes));
 }

@@ -15,14 +15,15 @@ using tile::Region;
 std::optional<Failure> KernelLowering::run(const LoopPtr& root) {
   kernel_.body = in_region([&](Region&) {
     LoopPtr l = root;
+    ranges_ = a_.size_ranges;
     for (const auto& [loop, value] : plan_.fixed) subst_[loop] = IndexExpr(value);
     for (size_t g = 0; g < plan_.grid; ++g) {
-      if (!l->lower.is_const() || !l->upper.is_const())
-        return fail("grid loop " + l->iv, "its extent depends on a size", "", "bind the sizes");
-      const int64_t lo = l->lower.constant(), n = std::max<int64_t>(0, l->upper.constant() - lo);
-      kernel_.grid.push_back({l->iv, IndexExpr(n)});
-      ranges_[l->iv] = {0, n - 1};
-      if (lo != 0) subst_[l->iv] = IndexExpr::var(l->iv) + IndexExpr(lo);
+      IndexExpr n = l->upper - l->lower;
+      if (n.is_const()) n = IndexExpr(std::max<int64_t>(0, n.constant()));
+      kernel_.grid.push_back({l->iv, n});
+      ranges_[l->iv] = {0, range_of(n - 1, ranges_).hi};
+      if (!a_.symbolic.empty()) ranges_[l->iv].from = IndexExpr(0), ranges_[l->iv].to = n - 1;
+      if (!(l->lower == IndexExpr(0))) subst_[l->iv] = IndexExpr::var(l->iv) + l->lower;
       l = l->children[0];
     }
     std::vector<std::string> entered;
@@ -50,8 +51,30 @@ void KernelLowering::walk(const LoopPtr& l) {
   }
 }
 
+// Where sizes are symbolic, conditions on them stand inside copies of a loop. An iteration that one
+// leaves empty must not write an accumulator back: another copy has its elements.
 void KernelLowering::walk_body(const Loop& f) {
-  std::vector<std::string> entered = enter(static_cast<size_t>(f.depth) + 1, f.children);
+  const auto depth = static_cast<size_t>(f.depth) + 1;
+  if (!a_.symbolic.empty()) {
+    std::function<bool(const LoopPtr&, const Resident&)> writes = [&](const LoopPtr& l,
+                                                                      const Resident& r) {
+      if (l->kind == Loop::Kind::Statement) return r.writers.count(l->leaf.get()) > 0;
+      return l->kind != Loop::Kind::If &&
+             std::any_of(l->children.begin(), l->children.end(),
+                         [&](const LoopPtr& c) { return writes(c, r); });
+    };
+    for (const auto& [tensor, r] : plan_.residents)
+      if (r.depth == depth && r.store && !env_.count(tensor) &&
+          std::none_of(f.children.begin(), f.children.end(),
+                       [&](const LoopPtr& c) { return writes(c, r); }))
+        for (const LoopPtr& c : f.children)
+          for (const auto& leaf : leaves_of(c))
+            if (r.users.count(leaf.get()))
+              return fail("tensor " + tensor,
+                          "loop " + f.iv + " has iterations that sizes leave without a term of it",
+                          tensor, "bind the sizes");
+  }
+  std::vector<std::string> entered = enter(depth, f.children);
   enter_references(entered);
   for (const LoopPtr& c : f.children) walk(c);
   leave(entered);
@@ -71,7 +94,9 @@ void KernelLowering::walk_for(const Loop& f) {
   const auto saved = subst_;
   const Ranges saved_ranges = ranges_;
   subst_.erase(f.iv);
-  ranges_[f.iv] = {range_of(lower, ranges_).lo, range_of(upper - IndexExpr(1), ranges_).hi};
+  Range& range = ranges_[f.iv];
+  range = {range_of(lower, ranges_).lo, range_of(upper - IndexExpr(1), ranges_).hi};
+  if (!a_.symbolic.empty()) range.from = lower, range.to = upper - IndexExpr(1);
   std::map<std::pair<ValueId, std::string>, std::vector<std::string>> by_value;
   for (const std::string& key : modified(std::make_shared<Loop>(f))) {
     if (!env_.count(key)) continue;

@@ -38,7 +38,7 @@ std::string check_contiguous(const Scope& s, const Instr& i, const std::vector<A
   if (divisor(start, s.uniform) % elements)
     return "accesses start at " + nautilus::to_string(start) + ", no multiple of " +
            std::to_string(elements) + " elements";
-  if (t.extents.size() > 1 && divisor(t.extents.back(), {}) % elements)
+  if (t.extents.size() > 1 && divisor(t.extents.back(), s.uniform) % elements)
     return "rows of " + nautilus::to_string(t.extents.back()) + " elements are no multiple of " +
            std::to_string(elements);
   return "";
@@ -151,7 +151,7 @@ std::string check_bulk(const Scope& s, const Instr& i, const SharedBuffer& b) {
   const int64_t align = *mode ? int64_t(128) << *mode : 128;
   if (b.align < align)
     return b.name + " must be aligned to " + std::to_string(align) + " bytes for its swizzle";
-  if (t.extents.size() > 1 && divisor(t.extents.back(), {}) * bytes % 16)
+  if (t.extents.size() > 1 && divisor(t.extents.back(), s.uniform) * bytes % 16)
     return "rows of " + nautilus::to_string(t.extents.back()) +
            " elements are no multiple of 16 bytes";
   return "";

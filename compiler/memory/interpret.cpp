@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "compiler/memory/interpret_machine.h"
+#include "compiler/tile/text.h"
 
 namespace nautilus::memory {
 namespace {
@@ -30,6 +31,8 @@ std::optional<Refusal> Machine::prepare(const poly::Sizes& sizes, const poly::Bu
     sizes_.resize(std::max(sizes_.size(), slot + 1), 0);
     sizes_[slot] = it->second;
   }
+  if (std::string why = tile::broken_multiple(m_.multiples, bound); !why.empty())
+    return Refusal{asked, "", why, ""};
   std::set<std::string> accumulated;
   for (const Kernel& k : m_.kernels)
     for (const Role& r : k.roles) atomic_targets(r.body, accumulated);

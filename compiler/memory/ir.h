@@ -200,6 +200,7 @@ struct Kernel {
 struct Module {
   std::string name, target;  // "sm_80", "sm_90a", ...
   std::vector<std::string> sizes;
+  std::map<std::string, int64_t> multiples;  // of sizes: what divides every value, above 1
   std::vector<TensorDecl> tensors;
   std::vector<Kernel> kernels;
 };

@@ -26,12 +26,14 @@ class ModuleParser {
     while (!c_.failed() && !c_.take("}")) {
       if (c_.word("sizes"))
         m.sizes = names();
+      else if (c_.word("multiple"))
+        tile::read_multiple(c_, m.multiples);
       else if (c_.word("tensor"))
         m.tensors.push_back(tile::read_declaration(c_));
       else if (c_.word("kernel"))
         m.kernels.push_back(kernel());
       else
-        c_.fail("expected sizes, tensor, kernel or '}'");
+        c_.fail("expected sizes, multiple, tensor, kernel or '}'");
     }
     if (!c_.failed() && !c_.at_end()) c_.fail("text after the module");
     if (c_.failed()) return Refusal{"read memory module", c_.place(file_), c_.error(), ""};

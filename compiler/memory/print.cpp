@@ -249,6 +249,7 @@ std::string print(const Module& m) {
   std::string out = "module " + quote_name(m.name) + " {\n";
   out += "  target " + quote_name(m.target) + "\n";
   if (!m.sizes.empty()) out += "  sizes " + list(m.sizes, quote_name) + "\n";
+  out += tile::multiples_text(m.multiples);
   for (const TensorDecl& t : m.tensors) out += "  tensor " + tile::declaration_text(t) + "\n";
   for (const Kernel& k : m.kernels) print_kernel(out, k);
   return out + "}\n";

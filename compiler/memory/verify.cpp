@@ -46,6 +46,8 @@ class Verifier {
     for (const std::string& n : m_.sizes)
       if (n == "warp" || !sizes_.emplace(n, 1).second)
         fail("size " + n + " is there twice or reserved");
+    fail(tile::check_multiples(m_.sizes, m_.multiples));
+    for (const auto& [size, n] : m_.multiples) sizes_[size] = n;
     std::set<std::string> tensors, kernels;
     for (const TensorDecl& t : m_.tensors) {
       if (!tensors.insert(t.name).second) fail("tensor " + t.name + " is there twice");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/tile/steps.h"
+#include "compiler/tile/text.h"
 
 namespace nautilus::tile {
 namespace {
@@ -359,6 +360,8 @@ Expected<poly::Buffers> interpret(const Module& m, const poly::Sizes& sizes,
     bound[s] = it->second;
     machine.scalars.values[size_t(machine.scalars.slot(s))] = it->second;
   }
+  if (std::string why = broken_multiple(m.multiples, bound); !why.empty())
+    return Refusal{"interpret tile module " + m.name, "", why, ""};
   for (const TensorDecl& t : m.tensors) {
     machine.declare(t, bound);
     if (machine.error) return *machine.error;

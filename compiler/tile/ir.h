@@ -104,9 +104,10 @@ struct Kernel {
 };
 struct Module {
   std::string name;
-  std::vector<std::string> sizes;     // parameters still symbolic (others are substituted)
-  std::vector<TensorDecl> tensors;    // inputs, outputs, global temps
-  std::vector<Kernel> kernels;        // run in this order
+  std::vector<std::string> sizes;            // parameters still symbolic (others are substituted)
+  std::map<std::string, int64_t> multiples;  // of sizes: what divides every value, above 1
+  std::vector<TensorDecl> tensors;           // inputs, outputs, global temps
+  std::vector<Kernel> kernels;               // run in this order
   std::vector<std::string> rewrites;  // rules applied, "name (tag)": for the plan and explain
   std::vector<std::string> notes;     // what the program assumes, in words for its user
 };

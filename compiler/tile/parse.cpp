@@ -22,6 +22,8 @@ class ModuleParser {
     while (!c_.failed() && !c_.take("}")) {
       if (c_.word("sizes"))
         m.sizes = names();
+      else if (c_.word("multiple"))
+        read_multiple(c_, m.multiples);
       else if (c_.word("tensor"))
         m.tensors.push_back(read_declaration(c_));
       else if (c_.word("rewrite"))
@@ -31,7 +33,7 @@ class ModuleParser {
       else if (c_.word("kernel"))
         m.kernels.push_back(kernel());
       else
-        c_.fail("expected sizes, tensor, rewrite, note, kernel or '}'");
+        c_.fail("expected sizes, multiple, tensor, rewrite, note, kernel or '}'");
     }
     if (!c_.failed() && !c_.at_end()) c_.fail("text after the module");
     if (c_.failed()) return Refusal{"read tile module", c_.place(file_), c_.error(), ""};
@@ -318,6 +320,14 @@ std::vector<Axis> read_axes(Cursor& c, std::string_view close) {
   } while (!c.failed() && c.take(","));
   c.expect(close);
   return out;
+}
+
+void read_multiple(Cursor& c, std::map<std::string, int64_t>& into) {
+  const std::string size = c.name();
+  c.expect_word("of");
+  const int64_t n = c.integer();
+  if (!c.failed() && (n < 2 || !into.emplace(size, n).second))
+    c.fail("a multiple of less than 2, or a second one of " + size);
 }
 
 TensorDecl read_declaration(Cursor& c) {

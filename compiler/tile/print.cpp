@@ -202,6 +202,13 @@ std::string declaration_text(const TensorDecl& t) {
          std::string(kind_name(t.kind)) + " " + std::string(scope_text(t.scope));
 }
 
+std::string multiples_text(const std::map<std::string, int64_t>& multiples) {
+  std::string out;
+  for (const auto& [size, n] : multiples)
+    out += "  multiple " + quote_name(size) + " of " + std::to_string(n) + "\n";
+  return out;
+}
+
 std::string print(const Instr& i, const Kernel& k) {
   std::string s = list(i.results, [&](ValueId v) { return typed(v, k); });
   if (!s.empty()) s += " = ";
@@ -211,6 +218,7 @@ std::string print(const Instr& i, const Kernel& k) {
 std::string print(const Module& m) {
   std::string out = "module " + quote_name(m.name) + " {\n";
   if (!m.sizes.empty()) out += "  sizes " + list(m.sizes, quote_name) + "\n";
+  out += multiples_text(m.multiples);
   for (const TensorDecl& t : m.tensors) out += "  tensor " + declaration_text(t) + "\n";
   for (const std::string& r : m.rewrites) out += "  rewrite " + quote_text(r) + "\n";
   for (const std::string& n : m.notes) out += "  note " + quote_text(n) + "\n";

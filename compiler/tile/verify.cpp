@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/tile/ir.h"
+#include "compiler/tile/text.h"
 
 namespace nautilus::tile {
 namespace {
@@ -19,6 +20,7 @@ class Verifier {
     std::set<std::string> names(m_.sizes.begin(), m_.sizes.end());
     if (names.size() != m_.sizes.size()) fail("a size is named twice");
     sizes_ = names;
+    if (std::string why = check_multiples(m_.sizes, m_.multiples); !why.empty()) fail(why);
     std::set<std::string> tensors;
     for (const TensorDecl& t : m_.tensors) declaration(t, tensors);
     for (const TensorDecl& t : m_.tensors)
@@ -330,6 +332,24 @@ class Verifier {
 };
 
 }  // namespace
+
+std::string check_multiples(const std::vector<std::string>& sizes,
+                            const std::map<std::string, int64_t>& multiples) {
+  for (const auto& [size, n] : multiples) {
+    if (std::find(sizes.begin(), sizes.end(), size) == sizes.end())
+      return "a multiple of " + size + ", which is no size";
+    if (n < 2) return size + " is said to be a multiple of " + std::to_string(n);
+  }
+  return "";
+}
+
+std::string broken_multiple(const std::map<std::string, int64_t>& multiples,
+                            const poly::Sizes& sizes) {
+  for (const auto& [size, n] : multiples)
+    if (auto it = sizes.find(size); it != sizes.end() && it->second % n)
+      return size + " is " + std::to_string(it->second) + ", no multiple of " + std::to_string(n);
+  return "";
+}
 
 std::optional<Refusal> verify(const Module& m) { return Verifier(m).run(); }
 

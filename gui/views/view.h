@@ -48,6 +48,14 @@ class View : public QWidget {
   Shared shared_;
 };
 
+// What the lesson view (name() "lesson") is besides: whoever starts lessons by name (menu, start page,
+// --lesson) plays them here. Whether the document may be replaced was asked before.
+class LessonPlayer {
+ public:
+  virtual ~LessonPlayer() = default;
+  virtual bool play(const QString& name) = 0;  // false: there is no lesson of that name
+};
+
 // Each view's source defines its maker; app/views.cpp lists them in order.
 View* make_search_tree_view(Shared, QWidget* parent);
 View* make_roofline_view(Shared, QWidget* parent);

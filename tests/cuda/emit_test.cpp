@@ -169,6 +169,19 @@ TEST(CudaLauncher, ChecksBeforeItLaunches) {
   EXPECT_NE(l.find("more than 2^31 - 1 blocks"), std::string::npos);
 }
 
+// What divides a size is a fact of the source, and makes accesses along it wide.
+TEST(CudaLauncher, ChecksFacts) {
+  memory::Module m = sample("ampere_product");
+  m.multiples = {{"N", 8}};
+  const Source s = source_of(m);
+  EXPECT_FALSE(s.facts.evaluate({{"M", 1}, {"N", 12}, {"K8", 1}}));
+  EXPECT_TRUE(s.facts.evaluate({{"M", 1}, {"N", 16}, {"K8", 1}}));
+  const std::string l = emit_launcher(s);
+  EXPECT_NE(l.find("floor_div(N, 8)"), std::string::npos) << l;
+  EXPECT_NE(l.find("the sizes must satisfy "), std::string::npos);
+  EXPECT_TRUE(source_of(sample("ampere_product")).facts.is_always());
+}
+
 TEST(CudaOccupancy, Limits) {
   const memory::Target a100 = *memory::parse_target("sm_80"),
                        h200 = *memory::parse_target("sm_90a");

@@ -125,6 +125,38 @@ TEST(CudaText, FactsProveBounds) {
   EXPECT_TRUE(f.always({IndexExpr(63) - IndexExpr::mod(i, 8) * 9, false}));
 }
 
+// Inside a branch its condition is known; and a loop's last value may be a quotient of sizes. What
+// is shown holds at every size.
+TEST(CudaText, FactsProveWhatBranchesSay) {
+  const auto v = [](const char* name) { return IndexExpr::var(name); };
+  const IndexExpr blocks = IndexExpr::floordiv(v("N") + 63, 64),
+                  tiles = v("i") * 2 + IndexExpr::floordiv(v("M") - v("N") + 1, 32);
+  Facts f;
+  f.ranges = {{"N", {0, {}}}, {"M", {0, {}}}, {"i", {0, {}}},
+              {"j", {0, {}}}, {"r", {0, 63}}, {"c", {0, 31}}};
+  f.bounds = {{"i", 0, blocks - 1}, {"j", 0, tiles - 1}};
+  const IndexExpr rows = v("N") - v("i") * 64 - v("r") - 1,
+                  columns = v("M") - v("j") * 32 - v("c") - 1;
+  EXPECT_FALSE(f.always({rows, false}));
+  EXPECT_FALSE(f.always({columns, false}));
+  f.positive = {v("N") - v("i") * 64 - 64};
+  EXPECT_TRUE(f.always({rows, false}));
+  EXPECT_FALSE(f.always({rows - 1, false}));
+  EXPECT_TRUE(f.always({columns, false}));
+  for (int64_t slack = 0; slack <= 256; ++slack) {
+    if (!f.always({columns - slack, false})) break;
+    for (int64_t n = 0; n <= 200; n += 3)
+      for (int64_t m = 0; m <= 200; m += 7)
+        for (int64_t i = 0; 64 * i + 64 <= n; ++i) {
+          std::map<std::string, int64_t> at{{"N", n}, {"M", m}, {"i", i}, {"c", 31}};
+          const int64_t end = tiles.evaluate(at);
+          if (end <= 0) continue;
+          at["j"] = end - 1;
+          ASSERT_GE((columns - slack).evaluate(at), 0) << slack << " " << n << " " << m << " " << i;
+        }
+  }
+}
+
 // Names are the first free of x, x_2, x_3, ...; a large kernel takes a hundred thousand of them.
 TEST(CudaText, NamesAreTheFirstThatIsFree) {
   Namer names;

@@ -213,6 +213,65 @@ TEST(Gpu, ChecksOfLargeKernelsAreMadeAtSmallSizes) {
   EXPECT_EQ(j["sizes"]["D"], 64) << j;
 }
 
+// Sizes left open: arguments of the kernels, which are checked at several values.
+TEST(Gpu, OpenSizes) {
+  const std::string out = folder("open");
+  const Ran r =
+      nautilusc({"compile", "attention_causal", "--size", "B=1", "H=2", "N=256", "M=256",
+                 "D=32",    "--symbolic",       "B",      "H",   "N",   "M",     "--max-plans",
+                 "60",      "--seconds",        "60",     "-o",  out,   "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err << r.out;
+  const json j = r.json();
+  EXPECT_EQ(j["symbolic"], json({"B", "H", "N", "M"})) << j;
+  EXPECT_EQ(j["checked"]["done"], true) << j["checked"];
+  EXPECT_EQ(j["checked"]["values"], true) << j["checked"];
+  EXPECT_FALSE(j["checked"]["other_sizes"].empty()) << j["checked"];
+  const std::string source = slurp(out + "/kernel.cu"),
+                    wrapper = slurp(out + "/attention_causal.py");
+  EXPECT_NE(source.find("int64_t N_size"), std::string::npos);
+  EXPECT_NE(wrapper.find("_SIZES = [\"B\", \"H\", \"N\", \"M\"]"), std::string::npos) << wrapper;
+  EXPECT_NE(slurp(out + "/attention_causal.h").find("int64_t N"), std::string::npos);
+  EXPECT_EQ(json::parse(slurp(out + "/plan.json"))["symbolic"], j["symbolic"]);
+}
+
+TEST(Gpu, OpenSizesThatCannotBe) {
+  const std::string out = folder("never-open");
+  const Ran no_such = small({"compile", "softmax", "--symbolic", "Q", "-o", out});
+  EXPECT_EQ(no_such.status, kBadInput);
+  EXPECT_EQ(no_such.json()["error"]["suggest"], "one of its sizes: N, M") << no_such.out;
+  const Ran on_cpu = small({"run", "softmax", "--symbolic", "N"});
+  EXPECT_EQ(on_cpu.status, kBadInput) << on_cpu.out;
+  // A plan made for bound sizes holds a row in one tile.
+  const Ran bound = small({"compile", "softmax", "-o", out});
+  ASSERT_EQ(bound.status, kGood) << bound.out << bound.err;
+  const std::string plan = out + "-row.json";
+  fs::copy_file(out + "/plan.json", plan, fs::copy_options::overwrite_existing);
+  fs::remove_all(out);
+  const Ran row = small({"compile", "softmax", "--symbolic", "M", "--plan", plan, "-o", out});
+  EXPECT_EQ(row.status, kNo) << row.out;
+  const std::string why = row.json()["error"]["why"], suggest = row.json()["error"]["suggest"];
+  EXPECT_NE(why.find("is not constant"), std::string::npos) << row.out;
+  EXPECT_NE(suggest.find("tile this dimension"), std::string::npos) << row.out;
+  EXPECT_FALSE(fs::exists(out));
+  // A search that knows keeps loops, though a row of 96 would fit a tile.
+  const Ran tiled = small({"compile", "softmax", "--symbolic", "N", "M", "-o", out});
+  ASSERT_EQ(tiled.status, kGood) << tiled.out << tiled.err;
+  EXPECT_EQ(tiled.json()["symbolic"], json({"N", "M"}));
+  EXPECT_EQ(tiled.json()["plan"].get<std::string>().rfind("best of", 0), 0u) << tiled.out;
+  EXPECT_EQ(tiled.json()["checked"]["done"], true) << tiled.out;
+}
+
+// Sizes that are equal by accident and do not go together: those that count blocks become small.
+TEST(Gpu, CheckedWhereOneOfEqualSizesStays) {
+  const Ran r = nautilusc({"compile", "rmsnorm", "--size", "N=4096", "D=4096", "--max-plans", "60",
+                           "--seconds", "60", "-o", folder("equal"), "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err;
+  const json j = r.json()["checked"];
+  EXPECT_EQ(j["done"], true) << j;
+  EXPECT_EQ(j["sizes"]["D"], 4096) << j;
+  EXPECT_LT(j["sizes"]["N"], 100) << j;
+}
+
 // Registers: the compiler's word decides, and what spills is lowered otherwise.
 TEST(Gpu, WhatSpillsIsLoweredOtherwise) {
   if (!cuda::find_compiler()) GTEST_SKIP() << "nvcc is not there";

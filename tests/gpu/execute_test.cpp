@@ -60,6 +60,13 @@ TEST_F(FakeCuda, JobsThatCannotBe) {
   const auto unbound = make_job(scaling(), {});
   ASSERT_FALSE(unbound);
   EXPECT_NE(unbound.error().why.find("size N has no value"), std::string::npos);
+  cuda::Source even = scaling();
+  even.facts = Cond{{{Cond::Atom{IndexExpr::mod(IndexExpr::var("N"), 2), true}}}};
+  EXPECT_TRUE(make_job(even, {{"N", 4}}));
+  const auto odd = make_job(even, {{"N", 5}});
+  ASSERT_FALSE(odd);
+  EXPECT_NE(odd.error().text().find("take for granted that 0 = mod(N, 2)"), std::string::npos)
+      << odd.error().text();
   const auto wide = make_job(scaling(), {{"N", int64_t{1} << 36}});
   ASSERT_FALSE(wide);
   EXPECT_NE(wide.error().why.find("2^31 - 1"), std::string::npos) << wide.error().text();

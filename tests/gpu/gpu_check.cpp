@@ -180,7 +180,7 @@ int generate(const fs::path& folder, const std::string& target, const std::vecto
       continue;
     }
     if (!target.empty() && !m->target.ends_with("a")) m->target = target;
-    const auto s = emit(*m);
+    const auto s = emit(*m, {.contract = false});
     if (!s) {
       std::cerr << s.error().text() << "\n";
       ++refused;

@@ -147,6 +147,40 @@ TEST(Wrapper, FactsAreThePrograms) {
   EXPECT_EQ(status, 0) << out << facts->at(0).python;
 }
 
+// Of a program whose other sizes are bound; and of a source as it stands.
+TEST(Wrapper, FactsOfOpenSizes) {
+  const auto facts =
+      torch::facts_of(with_facts("[N, M] -> {  : N mod 8 = 0 and N >= M and M = 3 }"), {"N"});
+  ASSERT_TRUE(facts) << facts.error().text();
+  ASSERT_EQ(facts->size(), 1u);
+  EXPECT_EQ(facts->at(0).python.find("\"M\""), std::string::npos) << facts->at(0).python;
+  const auto stated =
+      torch::facts_of(Cond{{{Cond::Atom{IndexExpr::mod(N, 8), true}, Cond::Atom{N - M, false}}}});
+  ASSERT_EQ(stated.size(), 1u);
+  EXPECT_NE(stated[0].python.find("(s[\"N\"] % 8) == 0 and "), std::string::npos)
+      << stated[0].python;
+  EXPECT_TRUE(torch::facts_of(Cond::always()).empty());
+}
+
+// A window's width is in no shape.
+TEST(Wrapper, SizesInNoShapeAreArguments) {
+  if (!have_python()) GTEST_SKIP() << "python3 is not there";
+  cuda::Source s = sample();
+  s.sizes.push_back("R");
+  const Folder folder;
+  folder.write("w.py", torch::wrapper(s, {}, "x.cubin"));
+  folder.write("check.py",
+               "import w, torch\nprint(w.scaling.__kwdefaults__, w.scaling.__code__.co_varnames)\n"
+               "print(w._find_sizes({'X': (16, 4), 'W': (4,)}, {'R': 5}))\n"
+               "try:\n    w._find_sizes({'X': (16, 4), 'W': (4,)}, {'R': -1})\n"
+               "except ValueError as e:\n    print(e)\n");
+  const auto [status, out] = python3("check.py", folder.path());
+  EXPECT_EQ(status, 0) << out;
+  EXPECT_EQ(out,
+            "{'out': None} ('X', 'W', 'R', 'out')\n{'R': 5, 'N': 2, 'M': 4}\n"
+            "scaling: R must be a size, not -1\n");
+}
+
 TEST(Wrapper, NoFactsWhereThereAreNoSizes) {
   const auto facts = torch::facts_of(with_facts("[N, M] -> {  : N = 8 and M = 3 }"), {});
   ASSERT_TRUE(facts);

@@ -16,19 +16,30 @@
 
 namespace nautilus::memory {
 
-// The best plans of a short search for a corpus kernel at these sizes, as rewritten tile programs.
-inline std::vector<tile::Module> tile_plans(const std::string& kernel, const poly::Sizes& sizes,
-                                            int top = 1, int max_plans = 60) {
+inline poly::Program corpus_program(const std::string& kernel) {
   std::ifstream in(std::string(NAUTILUS_SOURCE_DIR "/tests/golden/") + kernel + ".naut");
   std::ostringstream text;
   text << in.rdbuf();
   auto parsed = poly::parse_naut(poly::make_context(), text.str(), "corpus");
   if (!parsed) throw std::runtime_error(kernel + ": " + parsed.error().text());
-  poly::Sizes all = parsed->typical;
+  return *std::move(parsed);
+}
+
+// With the typical value of every size that is not given.
+inline poly::Sizes with_typical(const poly::Program& p, const poly::Sizes& sizes) {
+  poly::Sizes all = p.typical;
   for (const auto& [n, v] : sizes) all[n] = v;
-  auto bound = poly::bind_sizes(*parsed, all);
-  if (!bound) throw std::runtime_error(kernel + ": " + bound.error().text());
-  auto program = std::make_shared<const poly::Program>(poly::restrict_to_demanded(*bound));
+  return all;
+}
+
+inline poly::ProgramPtr demanded(const poly::Program& p, const poly::Sizes& sizes) {
+  auto bound = poly::bind_sizes(p, sizes);
+  if (!bound) throw std::runtime_error(p.name + ": " + bound.error().text());
+  return std::make_shared<const poly::Program>(poly::restrict_to_demanded(*bound));
+}
+
+// The best plans of a short search.
+inline std::vector<sched::Plan> plans_of(const poly::ProgramPtr& program, int top, int max_plans) {
   sched::SearchOptions o;
   o.machine = *sched::load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/a100.json");
   o.seconds = 0;
@@ -36,15 +47,35 @@ inline std::vector<tile::Module> tile_plans(const std::string& kernel, const pol
   o.top = top;
   auto ops = profile::tile_ops_provider(tile::Numerics::Reassociate);
   auto found = sched::search(program, o, *ops);
-  std::vector<tile::Module> out;
+  std::vector<sched::Plan> out;
   if (!found) {
     ADD_FAILURE() << found.error().text();
     return out;
   }
-  for (int best : found->best) {
-    auto plan = sched::plan_of(program, *found, best);
-    if (!plan) continue;
-    auto m = lower::lower(plan->schedule, {true, tile::Numerics::Reassociate});
+  for (int best : found->best)
+    if (auto plan = sched::plan_of(program, *found, best)) out.push_back(*std::move(plan));
+  return out;
+}
+
+// The best plans for a corpus kernel at these sizes, and its program with `open` left symbolic.
+inline std::pair<std::vector<sched::Plan>, poly::ProgramPtr> open_plans(
+    const std::string& kernel, const poly::Sizes& sizes, const std::vector<std::string>& open,
+    int top, int max_plans) {
+  const poly::Program general = corpus_program(kernel);
+  poly::Sizes all = with_typical(general, sizes);
+  auto plans = plans_of(demanded(general, all), top, max_plans);
+  for (const std::string& n : open) all.erase(n);
+  return {std::move(plans), demanded(general, all)};
+}
+
+// The best plans for a corpus kernel at these sizes, as rewritten tile programs.
+inline std::vector<tile::Module> tile_plans(const std::string& kernel, const poly::Sizes& sizes,
+                                            int top = 1, int max_plans = 60) {
+  const poly::Program general = corpus_program(kernel);
+  const auto program = demanded(general, with_typical(general, sizes));
+  std::vector<tile::Module> out;
+  for (const sched::Plan& plan : plans_of(program, top, max_plans)) {
+    auto m = lower::lower(plan.schedule, {true, tile::Numerics::Reassociate});
     if (m) out.push_back(tile::rewrite(*m, {}));
   }
   return out;

@@ -8,26 +8,6 @@ using namespace testing_lower;
 
 const std::vector<std::string> kC{"S_C"};
 
-// Rolling updates of softmax's sum and product: t * exp(m - m'), 1 where m == m'.
-Schedule flash_with_repairs(const ProgramPtr& p, int64_t ti, int64_t tj) {
-  NodeId band = 0;
-  Schedule s = flash(p, ti, tj, &band);
-  for (const char* t : {"l", "Oa"}) {
-    Repair r;
-    r.band = band;
-    r.targets = {std::string("S_") + t};
-    r.target_tensors = {t};
-    r.sources = {"S_m"};
-    r.source_tensors = {"m"};
-    r.via = {"S_P"};
-    const Expr m = Expr::var("m"), next = Expr::var("m'");
-    r.corrections = {Expr::var("t0") * Expr::make(Op::Select, {Expr::make(Op::Eq, {m, next}),
-                                                               Expr::constant(1), exp(m - next)})};
-    s.repairs.push_back(r);
-  }
-  return s;
-}
-
 TEST(Lower, InitialSchedules) {
   ContextPtr ctx = make_context();
   for (int64_t n : {0, 1, 3, 7}) {
@@ -144,7 +124,7 @@ TEST(Lower, AttentionIsQuick) {
   for (int k = 0; k < 5; ++k) ASSERT_TRUE(lower::lower(s));
   const double each = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / 5;
   RecordProperty("milliseconds", static_cast<int>(each * 1e3));
-  #if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__)
   EXPECT_LT(each, 2);
 #else
   EXPECT_LT(each, 0.2);

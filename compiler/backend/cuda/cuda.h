@@ -41,6 +41,7 @@ struct Launch {
 struct Source {
   std::string name, target, text;         // CUDA C++
   std::vector<std::string> sizes;         // int64_t parameters, after the tensors
+  Cond facts = Cond::always();            // what kernels take for granted of the sizes
   std::vector<tile::TensorDecl> tensors;  // pointer parameters in order: inputs, outputs, temps
   std::vector<std::string> zeroed;        // tensors that must be zero before the first kernel
   std::vector<Launch> launches;

@@ -45,6 +45,8 @@ Expected<Source> emit(const Module& m, const EmitOptions& options) {
   if (!target) return target.error();
   Source s;
   s.name = m.name, s.target = m.target, s.sizes = m.sizes;
+  for (const auto& [size, n] : m.multiples)
+    s.facts.any[0].push_back({IndexExpr::mod(IndexExpr::var(size), n), true});
   for (const poly::TensorKind kind :
        {poly::TensorKind::Input, poly::TensorKind::Output, poly::TensorKind::Temp})
     for (const TensorDecl& t : m.tensors)

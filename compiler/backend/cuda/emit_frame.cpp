@@ -81,7 +81,8 @@ void KernelEmitter::frame() {
     constant("const int " + name + " = int(" + name + "_size);");
     text_[s] = name;
     facts_.ranges[s] = {0, std::nullopt};
-    facts_.divisors[s] = 1;
+    const auto multiple = m_.multiples.find(s);
+    facts_.divisors[s] = multiple == m_.multiples.end() ? 1 : multiple->second;
   }
   std::string block = "blockIdx.x";
   for (size_t n = k_.grid.size(); n-- > 0;) {

@@ -289,8 +289,19 @@ void KernelEmitter::branch(const Instr& i) {
           ? ready(simplify(i.cond, {}), {})([](const std::string&) { return std::string(); })
           : any_held(i.operands[0]);
   const bool always = c.empty();
+  // With open sizes numbers tell little: what the condition says is known inside.
+  std::vector<IndexExpr> holds, fails;
+  if (!m_.sizes.empty() && i.operands.empty() && i.cond.any.size() == 1) {
+    for (const Cond::Atom& a : i.cond.any[0])
+      if (!a.equality) holds.push_back(a.expr);
+    if (i.cond.any[0].size() == 1 && holds.size() == 1) fails = {IndexExpr(-1) - holds[0]};
+  }
   auto side = [&](const Region& r) {
+    const size_t known = facts_.positive.size();
+    const auto& more = &r == &i.regions[0] ? holds : fails;
+    facts_.positive.insert(facts_.positive.end(), more.begin(), more.end());
     region(r);
+    facts_.positive.resize(known);
     std::vector<std::pair<int, int>> out;
     for (size_t n = 0; n < i.results.size(); ++n) out.emplace_back(i.results[n], r.yields[n]);
     moves(out);

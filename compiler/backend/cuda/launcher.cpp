@@ -55,6 +55,18 @@ std::string size_text(const IndexExpr& e, const std::map<std::string, std::strin
   return "0";
 }
 
+std::string condition_text(const Cond& c, const std::map<std::string, std::string>& names) {
+  std::string any;
+  for (const Cond::Conj& conj : c.any) {
+    std::string all;
+    for (const Cond::Atom& a : conj)
+      all +=
+          (all.empty() ? "" : " && ") + size_text(a.expr, names) + (a.equality ? " == 0" : " >= 0");
+    any += (any.empty() ? "(" : " || (") + (all.empty() ? "true" : all) + ")";
+  }
+  return any.empty() ? "false" : any;
+}
+
 std::string map_type(Type t) {
   switch (t) {
     case Type::I32:
@@ -234,6 +246,9 @@ std::string emit_launcher(const Source& s) {
   for (const std::string& n : sizes)
     c += "  if (" + n + " < 0 || " + n + " > 2147418112) return failed(\"size " + n +
          " is negative, or 2^31 - 2^16 or more\");\n";
+  if (!s.facts.is_always())
+    c += "  if (!(" + condition_text(s.facts, text) + ")) return failed(\"the sizes must satisfy " +
+         nautilus::to_string(s.facts) + "\");\n";
   std::set<std::string> checked;
   for (size_t n = 0; n < s.tensors.size(); ++n) {
     for (const IndexExpr& e : s.tensors[n].extents)

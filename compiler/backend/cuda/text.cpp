@@ -1,5 +1,6 @@
 #include "compiler/backend/cuda/text.h"
 
+#include <algorithm>
 #include <bit>
 #include <cctype>
 
@@ -170,10 +171,37 @@ bool Facts::never_negative(const IndexExpr& e) const {
   return r.low && *r.low >= 0;
 }
 
+namespace {
+
+// No more than e: c*floor(x/d) becomes (c/d)*x for c < 0, (c/d)*(x - d + 1) for c > 0.
+IndexExpr without_floors(const IndexExpr& e) {
+  if (e.kind() != Kind::Add) return e;
+  IndexExpr sum;
+  for (const IndexExpr& t : e.args()) {
+    const bool scaled = t.kind() == Kind::Mul && t.args()[0].kind() == Kind::FloorDiv;
+    const int64_t d = scaled ? t.args()[0].constant() : 1, c = scaled ? t.constant() : 1;
+    if (!scaled || c % d) {
+      sum = sum + t;
+      continue;
+    }
+    const IndexExpr& x = t.args()[0].args()[0];
+    sum = sum + (c < 0 ? x : x - (d - 1)) * (c / d);
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool Facts::shown(const IndexExpr& e) const {
+  if (never_negative(e)) return true;
+  return std::any_of(positive.begin(), positive.end(),
+                     [&](const IndexExpr& p) { return never_negative(e - p); });
+}
+
 bool Facts::always(const Cond::Atom& a) const {
   const Range r = range(a.expr);
   if (a.equality) return r.low && r.high && *r.low == 0 && *r.high == 0;
-  if (r.low && *r.low >= 0) return true;
+  if (shown(a.expr)) return true;
   // With each variable at the end where the expression is least, innermost first.
   IndexExpr least = a.expr;
   for (size_t n = bounds.size(); n-- > 0;) {
@@ -181,8 +209,7 @@ bool Facts::always(const Cond::Atom& a) const {
     const int64_t c = least.coefficient(b.name);
     if (c == 0) continue;
     least = least - IndexExpr::var(b.name) * c + (c < 0 ? b.high : b.low) * c;
-    const Range x = range(least);
-    if (x.low && *x.low >= 0) return true;
+    if (shown(least) || (!positive.empty() && shown(without_floors(least)))) return true;
   }
   return false;
 }

@@ -43,9 +43,11 @@ struct Facts {
   };
   std::vector<Bound> bounds;
   std::map<std::string, int64_t> divisors;  // of every value of the name
+  std::vector<IndexExpr> positive;          // >= 0 here: conditions of the branches around
   Range range(const IndexExpr& e) const;
   bool never_negative(const IndexExpr& e) const;
   bool always(const Cond::Atom& a) const;  // holds whatever the names stand for
+  bool shown(const IndexExpr& e) const;    // >= 0 by ranges, or above what is positive
   int64_t divisor(const IndexExpr& e) const;
 };
 

@@ -90,9 +90,13 @@ def _check_tensor(t, name, dtype, device):
         )
 
 
-def _find_sizes(shapes):
-    """Sizes from the shapes of the inputs (and given outputs)."""
+def _find_sizes(shapes, given):
+    """Sizes from the shapes of the inputs (and given outputs), and those given by name."""
     s = {}
+    for size, value in given.items():
+        if not isinstance(value, int) or not 0 <= value < _LARGEST:
+            raise ValueError("%s: %s must be a size, not %r" % (_NAME, size, value))
+        s[size] = value
     for size, tensor, dim, factor, offset in _SOLVE:
         if tensor not in shapes or (size in s and tensor in _OUTPUT_NAMES):
             continue  # outputs tell what inputs do not; else they are checked
@@ -170,7 +174,7 @@ def _scratch_of(device, stream, s):
     return kept
 
 
-def _call(args, out):
+def _call(args, out, given_sizes={}):
     given = None
     if out is not None:
         given = (out,) if isinstance(out, torch.Tensor) else tuple(out)
@@ -188,7 +192,7 @@ def _call(args, out):
         shapes[name], tensors[name] = tuple(t.shape), t
     if device is None:
         device = torch.device("cuda", torch.cuda.current_device())
-    s = _find_sizes(shapes)
+    s = _find_sizes(shapes, given_sizes)
     for (name, _, _, extents), t in known:
         _check_shape(name, t.shape, extents, s)
     for words, holds in _FACTS:

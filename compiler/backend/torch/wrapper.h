@@ -18,11 +18,13 @@ namespace nautilus::torch {
 struct Fact {
   std::string words, python;
 };
-// The facts of a program's sizes that are not in `bound`. Refused: one that no arithmetic of the
-// sizes decides.
+// The facts of these sizes of a program, the others being bound. Refused: one that no arithmetic of
+// the sizes decides.
 Expected<std::vector<Fact>> facts_of(const poly::Program& p, const std::vector<std::string>& sizes);
+std::vector<Fact> facts_of(const Cond& facts);  // of a source as it stands
 
-// The file's text; `cubin`: the name of the file beside it.
+// The file's text; `cubin`: the name of the file beside it. A size that no tensor's shape tells is
+// an argument of the function, by its name.
 std::string wrapper(const cuda::Source& s, const std::vector<Fact>& facts,
                     const std::string& cubin);
 std::string python(const IndexExpr& e);  // over the dict `s`

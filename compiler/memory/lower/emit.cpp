@@ -54,6 +54,7 @@ Expected<Kernel> Emitter::run() {
     names_.clear();
     names_in(t_.body, names_);
     for (const std::string& s : m_.sizes) uniform_[s] = 1, names_.insert(s);
+    for (const auto& [s, n] : m_.multiples) uniform_[s] = n;
     for (const GridDim& g : t_.grid) uniform_[g.iv] = 1, names_.insert(g.iv);
     for (const auto& [v, t] : t_.types)
       for (const Axis& a : t.axes) names_.insert(a.name);

@@ -34,6 +34,7 @@ class Lowering {
     out_.name = m.name;
     out_.target = o.target;
     out_.sizes = m.sizes;
+    out_.multiples = m.multiples;
     out_.tensors = m.tensors;
   }
 

@@ -56,6 +56,10 @@ Expected<Job> make_job(const cuda::Source& s, const poly::Sizes& sizes) {
                      "give --size " + name + "=..."};
     job.sizes.push_back(at->second);
   }
+  if (!s.sizes.empty() && !s.facts.evaluate(sizes))
+    return Refusal{"run " + s.name + poly::with_sizes(sizes), "",
+                   "the kernels take for granted that " + nautilus::to_string(s.facts),
+                   "other sizes"};
   for (const tile::TensorDecl& t : s.tensors) {
     JobTensor j{t.name, t.type, 1, role_of(t.kind), job.bytes, false};
     j.zeroed = std::find(s.zeroed.begin(), s.zeroed.end(), t.name) != s.zeroed.end();

@@ -1,0 +1,112 @@
+// Launcher of hopper_product for sm_90a. Link with libcuda.
+#include "hopper_product.h"
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+thread_local std::string words;
+
+int failed(const std::string& what) {
+  words = what;
+  return 1;
+}
+int failed(const char* what, CUresult r) {
+  const char* name = nullptr;
+  cuGetErrorName(r, &name);
+  return failed(std::string(what) + ": " + (name ? name : "an unknown error"));
+}
+int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d != 0 && a < 0); }
+// Blocks of a grid; -1: too many for one.
+int64_t blocks(std::initializer_list<int64_t> extents) {
+  int64_t n = 1;
+  for (int64_t e : extents)
+    if (e <= 0) n = 0;
+  for (int64_t e : extents)
+    if (n && __builtin_mul_overflow(n, e, &n)) return -1;
+  return n > 2147483647 ? -1 : n;
+}
+
+// A context's module, loaded when it is first needed.
+struct Loaded {
+  CUmodule module = nullptr;
+  std::vector<CUfunction> kernels;
+};
+std::mutex guard;
+std::map<CUcontext, Loaded> loaded;
+std::string image;
+const char* const kKernels[] = {"hopper_product_product"};
+const int kShared[] = {163904};
+
+// Kernels of the current context; nullptr and the reason in `words` if there are none.
+const Loaded* kernels() {
+  CUcontext context = nullptr;
+  if (cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context) return failed("no CUDA context is current"), nullptr;
+  const std::lock_guard<std::mutex> lock(guard);
+  if (auto it = loaded.find(context); it != loaded.end()) return &it->second;
+  if (image.empty()) return failed("hopper_product_load was not called"), nullptr;
+  Loaded l;
+  if (CUresult r = cuModuleLoadData(&l.module, image.data())) return failed("loading the kernels", r), nullptr;
+  for (size_t n = 0; n < sizeof kKernels / sizeof *kKernels; ++n) {
+    CUfunction f = nullptr;
+    if (CUresult r = cuModuleGetFunction(&f, l.module, kKernels[n])) return failed(kKernels[n], r), nullptr;
+    if (kShared[n] > 49152)
+      if (CUresult r = cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kShared[n])) return failed(kKernels[n], r), nullptr;
+    l.kernels.push_back(f);
+  }
+  return &(loaded[context] = std::move(l));
+}
+
+CUresult encode(CUtensorMap* map, CUtensorMapDataType type, const void* data, std::initializer_list<uint64_t> extents,
+                std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box, CUtensorMapSwizzle swizzle) {
+  const uint32_t steps[] = {1, 1, 1, 1, 1};
+  return cuTensorMapEncodeTiled(map, type, uint32_t(extents.size()), const_cast<void*>(data), extents.begin(), strides.begin(),
+                                box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+}  // namespace
+
+extern "C" int hopper_product_load(const void* cubin, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(guard);
+  image.assign(static_cast<const char*>(cubin), bytes);
+  return 0;
+}
+
+extern "C" const char* hopper_product_error(void) { return words.c_str(); }
+
+extern "C" int hopper_product_launch(const void* A, const void* B, void* C, int64_t M, int64_t N8, int64_t K8, void* stream) {
+  if (M < 0 || M > 2147418112) return failed("size M is negative, or 2^31 - 2^16 or more");
+  if (N8 < 0 || N8 > 2147418112) return failed("size N8 is negative, or 2^31 - 2^16 or more");
+  if (K8 < 0 || K8 > 2147418112) return failed("size K8 is negative, or 2^31 - 2^16 or more");
+  if (M > 2147418112) return failed("extent M of A is 2^31 - 2^16 or more");
+  if ((8 * K8) > 2147418112) return failed("extent 8*K8 of A is 2^31 - 2^16 or more");
+  if (reinterpret_cast<uintptr_t>(A) % 16) return failed("A is not aligned to 16 bytes");
+  if ((8 * N8) > 2147418112) return failed("extent 8*N8 of B is 2^31 - 2^16 or more");
+  if (reinterpret_cast<uintptr_t>(B) % 16) return failed("B is not aligned to 16 bytes");
+  if (reinterpret_cast<uintptr_t>(C) % 16) return failed("C is not aligned to 16 bytes");
+  const Loaded* l = kernels();
+  if (!l) return 1;
+  {
+    const int64_t grid = blocks({floor_div((M + INT64_C(127)), 128), floor_div((N8 + INT64_C(15)), 16)});
+    if (grid < 0) return failed("hopper_product_product: more than 2^31 - 1 blocks");
+    if (grid) {
+      CUtensorMap C_map;
+      if (CUresult r = encode(&C_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, C, {uint64_t(std::max(INT64_C(1), int64_t((8 * N8)))), uint64_t(std::max(INT64_C(1), int64_t(M)))}, {uint64_t((16 * N8))}, {64, 128}, CU_TENSOR_MAP_SWIZZLE_128B)) return failed("the tensor map of C", r);
+      CUtensorMap A_map;
+      if (CUresult r = encode(&A_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, A, {uint64_t(std::max(INT64_C(1), int64_t((8 * K8)))), uint64_t(std::max(INT64_C(1), int64_t(M)))}, {uint64_t((16 * K8))}, {64, 128}, CU_TENSOR_MAP_SWIZZLE_128B)) return failed("the tensor map of A", r);
+      CUtensorMap B_map;
+      if (CUresult r = encode(&B_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, B, {uint64_t(std::max(INT64_C(1), int64_t((8 * K8)))), uint64_t(std::max(INT64_C(1), int64_t((8 * N8))))}, {uint64_t((16 * K8))}, {64, 128}, CU_TENSOR_MAP_SWIZZLE_128B)) return failed("the tensor map of B", r);
+      const void* arguments[] = {&A, &B, &C, &M, &N8, &K8, &C_map, &A_map, &B_map, nullptr};
+      if (CUresult r = cuLaunchKernel(l->kernels[0], unsigned(grid), 1, 1, 384, 1, 1, 163904, static_cast<CUstream>(stream), const_cast<void**>(arguments), nullptr)) return failed("hopper_product_product", r);
+    }
+  }
+  return 0;
+}
