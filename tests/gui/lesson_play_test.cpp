@@ -8,7 +8,7 @@
 #include "autosched/exploration.h"
 #include "compiler/driver/searching.h"
 #include "compiler/profile/profile.h"
-#include "gui/models/lesson_player.h"
+#include "gui/models/lesson_run.h"
 
 namespace nautilus::gui {
 namespace {
@@ -57,7 +57,7 @@ void quote(LessonWork& work, const LessonStep& step) {
   }
 }
 
-void predict(LessonPlayer& player, LessonWork& work) {
+void predict(LessonRun& player, LessonWork& work) {
   const LessonStep& step = player.step();
   const auto answer = work.answer(step);
   ASSERT_TRUE(answer) << step.id << ": " << answer.error().text();
@@ -67,7 +67,7 @@ void predict(LessonPlayer& player, LessonWork& work) {
                        : step.question->choices[static_cast<size_t>(answer->choice)].text);
   for (const std::string& s : answer->said) std::cout << " | " << s;
   std::cout << "\n";
-  EXPECT_EQ(player.phase(), LessonPlayer::Phase::Predict);
+  EXPECT_EQ(player.phase(), LessonRun::Phase::Predict);
   EXPECT_FALSE(player.can_go_next());
   const QString problem = number ? player.predict(QString::number(answer->number, 'g', 17))
                                  : player.predict(answer->choice);
@@ -76,9 +76,9 @@ void predict(LessonPlayer& player, LessonWork& work) {
   EXPECT_TRUE(player.right(player.at())) << step.id << player.judgement(player.at()).toStdString();
 }
 
-void transform(LessonPlayer& player, LessonWork& work, Desk& desk) {
+void transform(LessonRun& player, LessonWork& work, Desk& desk) {
   const LessonStep& step = player.step();
-  EXPECT_EQ(player.phase(), LessonPlayer::Phase::Do) << step.id;
+  EXPECT_EQ(player.phase(), LessonRun::Phase::Do) << step.id;
   const auto asked = work.outcome(step.id);
   ASSERT_TRUE(asked) << step.id << ": " << asked.error().text();
   EXPECT_EQ(asked->verdict, step.transform->expect) << step.id << ": " << asked->reason;
@@ -103,7 +103,7 @@ TEST_P(PlayedLesson, FromTheFirstStepToTheLast) {
   EXPECT_GE(lesson->steps.size(), 5u);
   Desk desk(*lesson);
   ASSERT_TRUE(desk.exploration);
-  LessonPlayer player;
+  LessonRun player;
   player.start(*lesson);
   int questions = 0;
   for (int k = 0; k < player.count(); ++k) {
@@ -113,7 +113,7 @@ TEST_P(PlayedLesson, FromTheFirstStepToTheLast) {
     quote(work, player.step());
     if (player.step().question) ++questions, predict(player, work);
     if (player.step().transform) transform(player, work, desk);
-    EXPECT_EQ(player.phase(), LessonPlayer::Phase::Done) << player.step().id;
+    EXPECT_EQ(player.phase(), LessonRun::Phase::Done) << player.step().id;
     EXPECT_EQ(player.can_go_next(), k + 1 < player.count());
     player.next();
   }

@@ -10,7 +10,7 @@
 
 namespace nautilus::gui {
 
-class LessonPlayer : public QObject {
+class LessonRun : public QObject {
   Q_OBJECT
  public:
   enum class Phase : uint8_t {
@@ -29,7 +29,7 @@ class LessonPlayer : public QObject {
     LessonOutcome outcome;        // of it
   };
 
-  explicit LessonPlayer(QObject* parent = nullptr) : QObject(parent) {}
+  explicit LessonRun(QObject* parent = nullptr) : QObject(parent) {}
   void start(Lesson l);
   bool playing() const { return !lesson_.steps.empty(); }
   const Lesson& lesson() const { return lesson_; }

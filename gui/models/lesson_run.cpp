@@ -1,4 +1,4 @@
-#include "gui/models/lesson_player.h"
+#include "gui/models/lesson_run.h"
 
 #include <QRegularExpression>
 #include <algorithm>
@@ -33,7 +33,7 @@ std::optional<double> number_typed(const QString& text) {
   return std::isfinite(v) ? std::optional(v) : std::nullopt;
 }
 
-void LessonPlayer::start(Lesson l) {
+void LessonRun::start(Lesson l) {
   lesson_ = std::move(l);
   progress_.assign(lesson_.steps.size(), {});
   asked_.clear();
@@ -41,7 +41,7 @@ void LessonPlayer::start(Lesson l) {
   changed();
 }
 
-LessonPlayer::Phase LessonPlayer::phase_of(int k) const {
+LessonRun::Phase LessonRun::phase_of(int k) const {
   const LessonStep& s = lesson_.steps[static_cast<size_t>(k)];
   const Progress& p = progress(k);
   if (s.question && !p.guess && !p.given_up) return Phase::Predict;
@@ -50,14 +50,14 @@ LessonPlayer::Phase LessonPlayer::phase_of(int k) const {
   return Phase::Done;
 }
 
-bool LessonPlayer::finished() const {
+bool LessonRun::finished() const {
   if (!playing()) return false;
   for (int k = 0; k < count(); ++k)
     if (phase_of(k) != Phase::Done) return false;
   return reached_ == count() - 1;
 }
 
-QString LessonPlayer::predict(const QString& number) {
+QString LessonRun::predict(const QString& number) {
   if (!playing() || phase() != Phase::Predict || step().question->kind != Kind::Number)
     return tr("No number is asked for now.");
   const auto v = number_typed(number);
@@ -67,7 +67,7 @@ QString LessonPlayer::predict(const QString& number) {
   return {};
 }
 
-QString LessonPlayer::predict(int choice) {
+QString LessonRun::predict(int choice) {
   if (!playing() || phase() != Phase::Predict || step().question->kind == Kind::Number)
     return tr("No choice is asked for now.");
   if (choice < 0 || choice >= static_cast<int>(step().question->choices.size()))
@@ -77,21 +77,21 @@ QString LessonPlayer::predict(int choice) {
   return {};
 }
 
-void LessonPlayer::give_up() {
+void LessonRun::give_up() {
   if (!playing() || phase() != Phase::Predict) return;
   progress_[static_cast<size_t>(at_)].given_up = true;
   changed();
 }
 
-void LessonPlayer::next() {
+void LessonRun::next() {
   if (can_go_next()) go(at_ + 1);
 }
 
-void LessonPlayer::back() {
+void LessonRun::back() {
   if (at_ > 0) go(at_ - 1);
 }
 
-void LessonPlayer::go(int step) {
+void LessonRun::go(int step) {
   const int limit = can_go_next() && at_ == reached_ ? reached_ + 1 : reached_;
   if (step < 0 || step > limit || step == at_) return;
   at_ = step;
@@ -99,23 +99,23 @@ void LessonPlayer::go(int step) {
   changed();
 }
 
-void LessonPlayer::set_answer(int step, Answer a) {
+void LessonRun::set_answer(int step, Answer a) {
   if (step < 0 || step >= count() || !lesson_.steps[static_cast<size_t>(step)].question) return;
   progress_[static_cast<size_t>(step)].answer = std::move(a);
   changed();
 }
 
-void LessonPlayer::set_asked(int step, LessonOutcome asked) {
+void LessonRun::set_asked(int step, LessonOutcome asked) {
   asked_[step] = std::move(asked);
   changed();
 }
 
-const LessonOutcome* LessonPlayer::asked(int step) const {
+const LessonOutcome* LessonRun::asked(int step) const {
   const auto it = asked_.find(step);
   return it == asked_.end() ? nullptr : &it->second;
 }
 
-bool LessonPlayer::observe(int node, int parent, const std::vector<poly::TransformStep>& steps,
+bool LessonRun::observe(int node, int parent, const std::vector<poly::TransformStep>& steps,
                            const sched::SearchNode& made, QString* why) {
   const auto no = [&](const QString& w) {
     if (why) *why = w;
@@ -148,14 +148,14 @@ bool LessonPlayer::observe(int node, int parent, const std::vector<poly::Transfo
   return true;
 }
 
-int LessonPlayer::node_of(const std::string& id, int best) const {
+int LessonRun::node_of(const std::string& id, int best) const {
   if (id == "start") return 0;
   if (id == "best") return best;
   const int k = lesson_.step(id);
   return k < 0 ? -1 : progress(k).node;
 }
 
-LessonWork::Steps LessonPlayer::done() const {
+LessonWork::Steps LessonRun::done() const {
   LessonWork::Steps out;
   for (int k = 0; k < count(); ++k)
     if (progress(k).node >= 0)
@@ -163,7 +163,7 @@ LessonWork::Steps LessonPlayer::done() const {
   return out;
 }
 
-bool LessonPlayer::right(int k) const {
+bool LessonRun::right(int k) const {
   const Progress& p = progress(k);
   const auto& q = lesson_.steps[static_cast<size_t>(k)].question;
   if (!q || !p.guess || !p.answer) return false;
@@ -172,7 +172,7 @@ bool LessonPlayer::right(int k) const {
   return off <= q->tolerance * std::abs(p.answer->number) + 1e-9 * std::abs(p.answer->number);
 }
 
-QString LessonPlayer::judgement(int k) const {
+QString LessonRun::judgement(int k) const {
   const Progress& p = progress(k);
   const auto& q = lesson_.steps[static_cast<size_t>(k)].question;
   if (!q || !p.answer) return {};
@@ -188,20 +188,20 @@ QString LessonPlayer::judgement(int k) const {
   return tr("Not quite: it is %1.").arg(answer);
 }
 
-int LessonPlayer::rights() const {
+int LessonRun::rights() const {
   int n = 0;
   for (int k = 0; k < count(); ++k) n += right(k);
   return n;
 }
 
-int LessonPlayer::asked_questions() const {
+int LessonRun::asked_questions() const {
   int n = 0;
   for (int k = 0; k < count(); ++k)
     n += progress(k).answer && (progress(k).guess || progress(k).given_up);
   return n;
 }
 
-QString LessonPlayer::broken(const sched::SearchOptions& now) const {
+QString LessonRun::broken(const sched::SearchOptions& now) const {
   for (const std::string& what : lesson_.locked) {
     if (what == "machine" && now.machine.id != lesson_.machine)
       return tr("This lesson is about %1; the machine is now %2.")
