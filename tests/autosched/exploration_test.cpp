@@ -287,6 +287,24 @@ TEST(ByHand, LegalStepsBecomeAPlan) {
   EXPECT_EQ(json::parse(plan->script[0].params)["sizes"], json({48, 24}));
 }
 
+// The path to a node is enough to apply something there: nothing else is added.
+TEST(ByHand, OnARootAlone) {
+  auto p = softmax(512, 512);
+  SearchResult root;
+  root.nodes.emplace_back();
+  root.nodes[0].state = NodeState::Expanded;
+  Living living(p, limited(Strategy::BestFirst, 10), root);
+  const int band = band_of(poly::initial_schedule(p), p->statements[0].name);
+  auto id = living->add_by_hand(
+      0, {{"tile", json{{"node", band}, {"sizes", {8, 8}}}.dump()}});
+  ASSERT_TRUE(id) << id.error().text();
+  EXPECT_EQ(*id, 1);
+  EXPECT_EQ(living->result().nodes.size(), 2u);
+  living->run();  // and the search goes on around it
+  living->close();
+  check_invariants(living->result());
+}
+
 // What was tiled by hand below a plan keeps both the plan's sizes and the hand's.
 TEST(ByHand, BelowAPlanOfTheSearch) {
   auto p = matmul(256, 512, 128);
