@@ -256,7 +256,7 @@ bool Engine::replay_children(Replaying& r, int id, const StatePtr& state) {
     ++rank;
   }
   for (int c : r.children[id])
-    if (result_.nodes[c].state == NodeState::Open && !waiting.contains(c))
+    if (result_.nodes[c].state == NodeState::Open && c != written_ && !waiting.contains(c))
       set_state(c, NodeState::Dominated, "no decision for this machine");
   return true;
 }

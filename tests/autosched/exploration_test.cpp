@@ -236,6 +236,27 @@ TEST(Exploration, BelowAPrunedNode) {
   check_invariants(living->result());
 }
 
+TEST(Exploration, BelowAPrunedNodeOfASessionFile) {
+  auto p = softmax(512, 512);
+  SearchOptions o = limited(Strategy::Beam, 0);
+  o.beam = 2;
+  auto file = through_a_file(run(p, o), o);
+  ASSERT_TRUE(file) << file.error().text();
+  const int pruned = find_node(*file, NodeState::Dominated);
+  ASSERT_GE(pruned, 0);
+  Living living(p, o, *file);
+  ASSERT_FALSE(living->explore_below(pruned));
+  living->run({0, 0, file->plans_costed + 30});
+  const SearchResult& r = living->result();
+  EXPECT_NE(r.nodes[pruned].state, NodeState::Dominated);
+  for (size_t k = file->nodes.size(); k < r.nodes.size(); ++k) {
+    EXPECT_NE(r.nodes[k].duplicate_of, static_cast<int>(k));
+    int id = static_cast<int>(k);
+    while (id > pruned) id = r.nodes[id].parent;
+    EXPECT_EQ(id, pruned) << "node " << k << " is outside";
+  }
+}
+
 TEST(Exploration, BelowWhatHasNothingBelow) {
   auto p = softmax(512, 512);
   Living living(p, limited(Strategy::BestFirst, 200));
