@@ -205,12 +205,12 @@ std::optional<Refusal> Engine::explore_below(int node) {
   all.insert(all.end(), std::make_move_iterator(aside_.begin()),
              std::make_move_iterator(aside_.end()));
   aside_.clear();
-  for (Pending& p : all) {
-    p.forced |= p.node == node;
-    push(std::move(p));
-  }
+  for (Pending& p : all) push(std::move(p));
   if (node != 0) {
-    // What was cut by plans elsewhere is open again here.
+    // What was cut by plans elsewhere is open again here. Nodes that are still to be replayed wait
+    // when that is done.
+    const bool replaying =
+        !agenda_.empty() && std::holds_alternative<Replaying>(agenda_.front());
     std::vector<int> depth{0}, rank{0}, listed(result_.nodes.size(), 0);
     depth.resize(result_.nodes.size());
     rank.resize(result_.nodes.size());
@@ -222,6 +222,7 @@ std::optional<Refusal> Engine::explore_below(int node) {
       const NodeState was = result_.nodes[k].state;
       if ((was != NodeState::Bounded && was != NodeState::Dominated) || !below(id, node)) continue;
       set_state(id, NodeState::Open, "");
+      if (replaying) continue;
       Pending p{id, {}, nullptr, depth[k], 2 * static_cast<int64_t>(id), rank[k], id == node};
       p.candidate.bound = result_.nodes[k].lower_bound;
       push(std::move(p));

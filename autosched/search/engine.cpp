@@ -103,6 +103,7 @@ bool Engine::below(int node, int root) const {
 }
 
 void Engine::push(Pending p) {
+  p.forced |= p.node == root_;
   if (below(p.node, root_))
     frontier_.push(std::move(p));
   else
@@ -205,6 +206,7 @@ void Engine::expand_or_evaluate(int node, StatePtr state, const Pending& from) {
 bool Engine::perform(Decision& d) {
   Pending& p = d.pending;
   if (result_.nodes[p.node].by_hand) return decide_by_hand(p);
+  if (result_.nodes[p.node].state != NodeState::Open) return true;  // taken meanwhile
   const double limit = threshold();
   if (p.candidate.bound >= limit && !p.forced) {
     set_state(p.node, NodeState::Bounded,

@@ -16,6 +16,7 @@
 
 namespace nautilus::sched {
 
+inline constexpr const char* kAsWritten = "leave the order as written";
 using StatePtr = std::shared_ptr<const SearchState>;
 
 // Verifies a structure, asks what it computes after lowering, and costs its numeric choices.

@@ -115,13 +115,12 @@ std::optional<Refusal> Engine::take_over(SearchResult so_far) {
   settled_.insert(result_.best.begin(), result_.best.end());
   for (SearchNode& n : result_.nodes) {
     n.id = static_cast<int>(&n - result_.nodes.data());
-    if (n.parent == 0 && written_ < 0 && !n.by_hand) written_ = n.id;
+    if (n.parent == 0 && n.decision == kAsWritten && !n.by_hand) written_ = n.id;
     if (n.state == NodeState::Complete && n.parent >= 0)
       standing_.enter({n.id, n.by_hand ? n.id : n.parent, n.seconds, n.shared_bytes,
                        n.register_bytes});
     if (n.state == NodeState::Budget && n.steps.empty() && n.id > 0) n.state = NodeState::Open;
   }
-  if (written_ < 0) written_ = add_node(0, "leave the order as written", 0);
   opening_ = Opening::Done;
   // Sessions of older versions do not say what a plan takes of registers and scratch.
   Replaying replaying;
@@ -133,6 +132,7 @@ std::optional<Refusal> Engine::take_over(SearchResult so_far) {
 }
 
 bool Engine::perform(Replaying& r) {
+  if (written_ < 0) written_ = add_node(0, kAsWritten, 0);
   const size_t count = result_.nodes.size();
   if (r.children.empty()) {
     r.children.resize(count);
@@ -256,7 +256,7 @@ bool Engine::replay_children(Replaying& r, int id, const StatePtr& state) {
     ++rank;
   }
   for (int c : r.children[id])
-    if (result_.nodes[c].state == NodeState::Open && !waiting.contains(c))
+    if (result_.nodes[c].state == NodeState::Open && c != written_ && !waiting.contains(c))
       set_state(c, NodeState::Dominated, "no decision for this machine");
   return true;
 }

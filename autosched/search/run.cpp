@@ -19,7 +19,7 @@ std::optional<Refusal> Engine::begin() {
   facts_ = *facts;
   const int root = add_node(-1, "the program as it was written", 0);
   // The program's own order is a plan too: the yardstick, and an answer whatever happens.
-  written_ = add_node(root, "leave the order as written", 0);
+  written_ = add_node(root, kAsWritten, 0);
   spent_ = std::chrono::duration<double>(Clock::now() - begun).count();
   return std::nullopt;
 }

@@ -32,6 +32,20 @@ std::string reason_of(const poly::Outcome& o) {
   return out;
 }
 
+const char* kind_word(poly::DepKind k) {
+  switch (k) {
+    case poly::DepKind::Flow:
+      return "flow";
+    case poly::DepKind::Anti:
+      return "anti";
+    case poly::DepKind::Output:
+      return "output";
+    case poly::DepKind::Reduction:
+      return "reduction";
+  }
+  return "";
+}
+
 const poly::Node* named_node(const poly::Schedule& s, const std::string& words) {
   if (words == "root") return s.root.get();
   const size_t space = words.find(' ');
@@ -129,6 +143,48 @@ Expected<LessonOutcome> LessonWork::outcome(const std::string& step) {
   return (*s)->outcome;
 }
 
+Expected<LessonAnswer> LessonWork::answer(const LessonStep& step) {
+  using Kind = LessonQuestion::Kind;
+  const LessonQuestion& q = *step.question;
+  LessonAnswer out;
+  if (q.kind == Kind::Number) {
+    const auto v = number(q.answer);
+    if (!v) return v.error();
+    out.number = *v;
+    out.said = {lesson_value(q.answer, *v)};
+    return out;
+  }
+  if (q.kind == Kind::Verdict || q.kind == Kind::Named) {
+    std::string word;
+    if (q.kind == Kind::Verdict) {
+      const auto o = outcome(step.id);
+      if (!o) return o.error();
+      word = o->verdict;
+    } else {
+      const auto w = words(q.answer);
+      if (!w) return w.error();
+      word = *w;
+    }
+    for (size_t k = 0; k < q.choices.size(); ++k)
+      if (word.starts_with(q.choices[k].word)) out.choice = static_cast<int>(k);
+    if (out.choice < 0) return no_number("the answer", "it is '" + word + "', which is no choice");
+    return out;
+  }
+  std::vector<double> all;
+  for (const LessonQuestion::Choice& c : q.choices) {
+    const auto v = number(c.number);
+    if (!v) return v.error();
+    all.push_back(*v);
+    out.said.push_back(lesson_value(c.number, *v));
+  }
+  const auto best = q.kind == Kind::Largest ? std::max_element(all.begin(), all.end())
+                                            : std::min_element(all.begin(), all.end());
+  if (std::count(all.begin(), all.end(), *best) > 1)
+    return no_number("the answer", "two choices come to the same: " + out.said[0]);
+  out.choice = static_cast<int>(best - all.begin());
+  return out;
+}
+
 Expected<sched::Plan> LessonWork::plan_for(const LessonNumber& n, const std::string& step) {
   const auto s = state(step);
   if (!s) return s.error();
@@ -180,13 +236,13 @@ std::optional<double> LessonWork::count(const std::string& what) {
     const std::string kind = what == "dependences" ? "" : what.substr(12);
     return static_cast<double>(
         std::count_if(deps->all.begin(), deps->all.end(), [&](const poly::Dependence& d) {
-          return kind.empty() || poly::dep_kind_name(d.kind) == kind;
+          return kind.empty() || kind == kind_word(d.kind);
         }));
   }
   if (what.starts_with("instances.")) {
     const poly::Statement* s = program_->statement(what.substr(10));
     if (!s) return std::nullopt;
-    const auto n = poly::count_points(s->domain, {});
+    const auto n = poly::count_points(s->domain, options_.sizes);
     if (!n) return std::nullopt;
     return static_cast<double>(*n);
   }
@@ -209,7 +265,7 @@ std::optional<double> LessonWork::of_schedule(const std::string& what, const sch
     return n;
   }
   if (what == "traffic") {
-    const auto t = profile::global_traffic(s, {});
+    const auto t = profile::global_traffic(s, options_.sizes);
     if (!t) return std::nullopt;
     return t->total;
   }
@@ -233,6 +289,7 @@ Expected<double> LessonWork::value(const LessonNumber& n, const std::string& ste
       {"register_bytes", r.register_bytes}, {"imbalance", r.imbalance},
       {"useful_flops", r.useful_flops},  {"compulsory_bytes", r.compulsory_bytes},
       {"steps", r.steps},                {"waves", r.blocks / std::max(1, options_.machine.units)},
+      {"slack", cost.lower_bound > 0 ? cost.seconds / cost.lower_bound : 0},
       {"units", options_.machine.units}};
   for (auto& [name, v] : simple)
     if (n.what == name) return v;

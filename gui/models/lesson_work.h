@@ -17,6 +17,13 @@ struct LessonOutcome {
   std::string reason;        // the verdict's words, with witness
 };
 
+// The answer of a question.
+struct LessonAnswer {
+  double number = 0;              // Number
+  int choice = -1;                // of the question's choices; -1: a number
+  std::vector<std::string> said;  // what each choice comes to; or the number, in words
+};
+
 class LessonWork {
  public:
   using Steps = std::map<std::string, poly::TransformStep>;  // by step id
@@ -25,6 +32,7 @@ class LessonWork {
   LessonWork(const Lesson& lesson, poly::ProgramPtr program, const sched::SearchOptions& options,
              const sched::SearchResult& searched, Steps done = {});
   Expected<LessonOutcome> outcome(const std::string& step);
+  Expected<LessonAnswer> answer(const LessonStep& step);
   Expected<double> number(const LessonNumber& n);
   Expected<std::string> words(const LessonNumber& n);  // "limiter", "numerics"
 

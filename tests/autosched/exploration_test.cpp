@@ -236,6 +236,27 @@ TEST(Exploration, BelowAPrunedNode) {
   check_invariants(living->result());
 }
 
+TEST(Exploration, BelowAPrunedNodeOfASessionFile) {
+  auto p = softmax(512, 512);
+  SearchOptions o = limited(Strategy::Beam, 0);
+  o.beam = 2;
+  auto file = through_a_file(run(p, o), o);
+  ASSERT_TRUE(file) << file.error().text();
+  const int pruned = find_node(*file, NodeState::Dominated);
+  ASSERT_GE(pruned, 0);
+  Living living(p, o, *file);
+  ASSERT_FALSE(living->explore_below(pruned));
+  living->run({0, 0, file->plans_costed + 30});
+  const SearchResult& r = living->result();
+  EXPECT_NE(r.nodes[pruned].state, NodeState::Dominated);
+  for (size_t k = file->nodes.size(); k < r.nodes.size(); ++k) {
+    EXPECT_NE(r.nodes[k].duplicate_of, static_cast<int>(k));
+    int id = static_cast<int>(k);
+    while (id > pruned) id = r.nodes[id].parent;
+    EXPECT_EQ(id, pruned) << "node " << k << " is outside";
+  }
+}
+
 TEST(Exploration, BelowWhatHasNothingBelow) {
   auto p = softmax(512, 512);
   Living living(p, limited(Strategy::BestFirst, 200));
@@ -285,6 +306,24 @@ TEST(ByHand, LegalStepsBecomeAPlan) {
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(plan->script.size(), 1u);
   EXPECT_EQ(json::parse(plan->script[0].params)["sizes"], json({48, 24}));
+}
+
+// The path to a node is enough to apply something there: nothing else is added.
+TEST(ByHand, OnARootAlone) {
+  auto p = softmax(512, 512);
+  SearchResult root;
+  root.nodes.emplace_back();
+  root.nodes[0].state = NodeState::Expanded;
+  Living living(p, limited(Strategy::BestFirst, 10), root);
+  const int band = band_of(poly::initial_schedule(p), p->statements[0].name);
+  auto id = living->add_by_hand(
+      0, {{"tile", json{{"node", band}, {"sizes", {8, 8}}}.dump()}});
+  ASSERT_TRUE(id) << id.error().text();
+  EXPECT_EQ(*id, 1);
+  EXPECT_EQ(living->result().nodes.size(), 2u);
+  living->run();  // and the search goes on around it
+  living->close();
+  check_invariants(living->result());
 }
 
 // What was tiled by hand below a plan keeps both the plan's sizes and the hand's.

@@ -1,0 +1,81 @@
+// A lesson being played: text beside the other views, questions to predict before the program
+// answers, transforms to apply. Numbers in the text come from the bench.
+#pragma once
+
+#include <QLabel>
+#include <QListWidget>
+#include <QProgressBar>
+#include <QStackedWidget>
+#include <QTextBrowser>
+#include <set>
+
+#include "gui/models/hand_steps.h"
+#include "gui/models/lesson_run.h"
+#include "gui/views/lesson_panel.h"
+#include "gui/views/view.h"
+
+namespace nautilus::gui {
+
+class LessonView : public View, public LessonPlayer {
+  Q_OBJECT
+ public:
+  LessonView(Shared shared, QWidget* parent);
+  QString name() const override { return QStringLiteral("lesson"); }
+  QString title() const override { return tr("Lesson"); }
+  bool play(const QString& name) override;
+  const LessonRun& run() const { return run_; }
+  void paint_picture(QPainter& p, const QRectF& page) override;
+  QList<QJsonObject> export_rows() const override;
+  QList<QAction*> view_actions() override { return {primary_, back_, list_}; }
+  bool busy() const override { return opening_ > 0 || !asking_.empty(); }
+
+  // What the key for going on does: predicts, applies, or goes to the next step.
+  void go_on();
+  void show_lessons();
+
+ private:
+  // What the bench says of a step.
+  struct Facts {
+    std::map<std::string, std::string> quoted;  // by to_string(LessonNumber)
+    std::optional<LessonOutcome> asked;
+    std::optional<LessonAnswer> answer;
+    QString problem;
+  };
+  void make_pages();
+  void make_actions();
+  void list_lessons();
+  void begin(Lesson l, Expected<sched::Session> session);
+  void end();
+  void enter_step();  // shows what the step shows, and asks the bench
+  void ask(int step);
+  void take(int step, Facts f);
+  void refresh();  // the page, from the run
+  void apply();
+  void observe(int first, int last);
+  void look_back();  // for what was done before it was asked for
+  void say(const QString& text);
+  QString page_text() const;  // Markdown of the step, with its numbers
+  QString document_text() const;
+  void open_link(const QUrl& link);
+  HandSteps& hand();
+
+  LessonRun run_;
+  std::shared_ptr<const Lesson> lesson_;
+  std::shared_ptr<const sched::SearchResult> searched_;
+  std::vector<GlossaryEntry> glossary_;
+  std::map<int, Facts> facts_;
+  HandSteps* own_hand_ = nullptr;
+  std::set<int> asking_;  // steps that the bench works on
+  int opening_ = 0, shown_step_ = -1;
+  bool replacing_ = false;
+
+  QStackedWidget* pages_;
+  QListWidget* lessons_;
+  QLabel *head_, *score_, *problem_;
+  QProgressBar* bar_;
+  QTextBrowser* text_;
+  LessonPanel* panel_;
+  QAction *primary_, *back_, *list_;
+};
+
+}  // namespace nautilus::gui
