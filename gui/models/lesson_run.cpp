@@ -56,7 +56,8 @@ bool LessonRun::finished() const {
 }
 
 QString LessonRun::predict(const QString& number) {
-  if (!playing() || phase() != Phase::Predict || step().question->kind != LessonQuestion::Kind::Number)
+  if (!playing() || phase() != Phase::Predict ||
+      step().question->kind != LessonQuestion::Kind::Number)
     return tr("No number is asked for now.");
   const auto v = number_typed(number);
   if (!v) return tr("'%1' is no number: write 64, 1.5e6, 12 k or 3/4.").arg(number);
@@ -66,7 +67,8 @@ QString LessonRun::predict(const QString& number) {
 }
 
 QString LessonRun::predict(int choice) {
-  if (!playing() || phase() != Phase::Predict || step().question->kind == LessonQuestion::Kind::Number)
+  if (!playing() || phase() != Phase::Predict ||
+      step().question->kind == LessonQuestion::Kind::Number)
     return tr("No choice is asked for now.");
   if (choice < 0 || choice >= static_cast<int>(step().question->choices.size()))
     return tr("Choose one of the answers first.");
