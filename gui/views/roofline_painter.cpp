@@ -143,7 +143,7 @@ void RooflinePainter::labels(Frame& f) {
           }
         } else {
           for (double d = 8; !done && d + w < line.length() - 4; d += 40)
-            for (double below : {-2.0, m.height() + 2})
+            for (double below : {-2.0, m.height() + 2, 2 * m.height() + 4})
               if (!done) done = draw(k, text, {line.p2().x() - d - w, line.p2().y() + below}, 0);
         }
         if (done) break;

@@ -87,7 +87,7 @@ TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidg
 }
 
 TEST(RooflineGeometry, TheFrameIsWholeDecadesAroundTheRidges) {
-  for (const std::string& id : {"h200", "a100", "rtx4090"}) {
+  for (const std::string id : {"h200", "a100", "rtx4090"}) {
     const auto m = sched::load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/" + id + ".json");
     ASSERT_TRUE(m);
     const auto roofs = roofs_of(*m, kAttention);

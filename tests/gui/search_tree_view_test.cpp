@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <QLabel>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QToolButton>
+#include <QWheelEvent>
 
 #include "tests/gui/big_session.h"
 #include "tests/gui/stage.h"
@@ -120,7 +122,7 @@ TEST_F(SearchTree, FoldsUnfoldByClickAndByEnter) {
   EXPECT_EQ(canvas->picture().shown_nodes, before + members);
   key(Qt::Key_Return);
   EXPECT_EQ(canvas->picture().shown_nodes, before) << "the cursor is still on the fold";
-  canvas->set_unfolded(parent, true);
+  canvas->set_unfolded(parent, Group::Plans, true);
   settle();
   EXPECT_EQ(canvas->picture().shown_nodes, before + members);
 }
@@ -246,7 +248,7 @@ TEST_F(SearchTree, FiltersDimAndDoNotRemove) {
 }
 
 TEST_F(SearchTree, ViewportIsSavedAndRestored) {
-  canvas->set_unfolded(0, true);
+  canvas->set_unfolded(0, Group::Plans, true);
   key(Qt::Key_Plus);
   const QJsonObject saved = view->viewport();
   SearchTreeView other(stage.shared(), nullptr);
