@@ -11,7 +11,7 @@
 #include <QWheelEvent>
 
 #include "tests/gui/big_session.h"
-#include "tests/gui/stage.h"
+#include "tests/gui/surroundings.h"
 
 namespace nautilus::gui {
 namespace {
@@ -26,7 +26,7 @@ class SearchTree : public testing::Test {
     canvas = view->canvas();
     stage.show(*view);
   }
-  void settle() { Stage::settle(*view); }
+  void settle() { Surroundings::settle(*view); }
   int best() { return stage.document.best().front(); }
   void key(Qt::Key k, Qt::KeyboardModifiers m = Qt::NoModifier) {
     QTest::keyClick(canvas, k, m);
@@ -47,7 +47,7 @@ class SearchTree : public testing::Test {
     return canvas->viewport().to_screen(canvas->picture().box(i).center());
   }
 
-  Stage stage;
+  Surroundings stage;
   std::unique_ptr<SearchTreeView> view;
   SearchTreeCanvas* canvas = nullptr;
 };
@@ -254,10 +254,10 @@ TEST_F(SearchTree, ViewportIsSavedAndRestored) {
   SearchTreeView other(stage.shared(), nullptr);
   stage.show(other);
   other.set_viewport(saved);
-  Stage::settle(other);
+  Surroundings::settle(other);
   EXPECT_EQ(other.viewport(), saved);
   other.set_viewport({{"root", 123456}, {"scale", "wide"}, {"opened", "x"}});
-  Stage::settle(other);
+  Surroundings::settle(other);
   EXPECT_EQ(other.canvas()->root(), 0);
 }
 
