@@ -48,6 +48,9 @@ RooflineCanvas::RooflineCanvas(Shared shared, QWidget* parent)
     }
     update();
   });
+  connect(&shared_.bench, &Bench::failed, this, [this](QObject* asker) {
+    if (asker == this || !asker) waits_for_program_ = false;
+  });
   connect(&shared_.theme, &Theme::changed, this, [this] {
     painter_.theme_changed();
     update();
@@ -65,7 +68,11 @@ void RooflineCanvas::document_reset() {
   find_path();
   light();
   waits_for_program_ = !shared_.document.empty();
-  if (!waits_for_program_) return;
+  // Not at once: the bench may be told of the new document after this view.
+  if (waits_for_program_) QTimer::singleShot(0, this, &RooflineCanvas::ask_for_program);
+}
+
+void RooflineCanvas::ask_for_program() {
   shared_.bench.ask<ProgramUse>(
       this, QStringLiteral("roofs"),
       [](const Workpiece& w, const CancelToken&) { return program_use(w); },
@@ -101,16 +108,17 @@ void RooflineCanvas::light() {
   update();
 }
 
+// While a search has no answer yet, the fastest plan so far.
 int RooflineCanvas::best() const {
   const auto& best = shared_.document.best();
   if (!best.empty()) return best.front();
-  for (const Family* f = nullptr; const Family& g : cloud_.families) {
-    if (!f || g.best_seconds < f->best_seconds) f = &g;
-    if (&g != &cloud_.families.back()) continue;
-    for (int id : shared_.document.children(f->node))
-      if (const auto* n = shared_.document.node(id); n && n->seconds == f->best_seconds) return id;
-  }
-  return -1;
+  const Family* fastest = nullptr;
+  for (const Family& f : cloud_.families)
+    if (f.best_seconds > 0 && (!fastest || f.best_seconds < fastest->best_seconds)) fastest = &f;
+  if (!fastest) return -1;
+  for (int id : shared_.document.children(fastest->node))
+    if (shared_.document.node(id)->seconds == fastest->best_seconds) return id;
+  return fastest->node;
 }
 
 void RooflineCanvas::find_path() {

@@ -58,6 +58,7 @@ class RooflineCanvas : public Canvas {
 
  private:
   void document_reset();
+  void ask_for_program();
   void grown();
   void find_roofs();
   void light();

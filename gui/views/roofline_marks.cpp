@@ -180,7 +180,7 @@ void RooflinePainter::focus(Frame& f, int node, double size) {
     if (!first || c->x < first->x) first = c;
     if (!last || c->x > last->x) last = c;
   }
-  if (!first) return;
+  if (!first || (f.look.as_text && !f.visible.contains(first->x, first->y))) return;
   CloudPoint lit = *first;
   lit.lit = true;
   const QColor ink = node == f.look.best ? theme_.accent() : colour(f.look, lit);
@@ -235,7 +235,8 @@ void RooflinePainter::arrows(Frame& f) {
     auto [begin, end] = f.look.cloud.of(s.plan);
     const CloudPoint* c = begin;
     while (c != end && !f.shows(*c)) ++c;
-    at.push_back(c != end ? f.at(*c) : QPointF(NAN, NAN));
+    const bool there = c != end && (!f.look.as_text || f.visible.contains(c->x, c->y));
+    at.push_back(there ? f.at(*c) : QPointF(NAN, NAN));
   }
   const QColor ink = theme_.series(3);
   for (size_t k = 0; k + 1 < at.size(); ++k) {

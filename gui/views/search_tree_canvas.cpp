@@ -189,7 +189,7 @@ void SearchTreeCanvas::paint_canvas(QPainter& p) {
   painter_.paint(p, viewport_, l);
   if (hovered_item_ >= 0) paint_hover(p);
   if (hasFocus()) {
-    p.setPen(QPen(shared_.theme.selection(), 1));
+    p.setPen(QPen(shared_.theme.accent(), 1));
     p.setBrush(Qt::NoBrush);
     p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
   }
@@ -208,6 +208,7 @@ void SearchTreeCanvas::paint_on(QPainter& p, const QRectF& page) {
   const double h = painter_.paint_legend(p, area, l);
   v.area = area.adjusted(0, 0, 0, -h);
   painter_.paint(p, v, l);
+  painter_.paint_legend(p, area, l);  // over what SVG does not clip
   p.restore();
 }
 
@@ -245,11 +246,11 @@ void SearchTreeCanvas::set_open(int node, bool open) {
   request(true);
 }
 
-void SearchTreeCanvas::set_unfolded(int parent, bool unfolded) {
+void SearchTreeCanvas::set_unfolded(int parent, Group g, bool unfolded) {
   if (unfolded)
-    question_.unfolded.insert(parent);
+    question_.unfolded.insert(fold_key(parent, g));
   else
-    question_.unfolded.erase(parent);
+    question_.unfolded.erase(fold_key(parent, g));
   request(true);
 }
 
@@ -291,6 +292,7 @@ void SearchTreeCanvas::set_state(const QJsonObject& j) {
   question_.everything = j["everything"].toBool();
   limit_ = j["replay"].toInt(-1);
   viewport_.from_json(j);
+  picture_ = {};  // what is looked at is told, not kept
   set_moved_by_hand(j.contains("scale"));
   request(true);
   root_changed(question_.root);

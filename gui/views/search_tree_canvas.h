@@ -31,7 +31,7 @@ class SearchTreeCanvas : public Canvas {
   void set_legend(bool on);
   bool legend() const { return legend_; }
   void set_open(int node, bool open);
-  void set_unfolded(int parent, bool unfolded);
+  void set_unfolded(int parent, Group g, bool unfolded);
   void fold_all();  // as it was at first
   // Selects, and brings into view.
   void go_to(int node);
@@ -64,6 +64,7 @@ class SearchTreeCanvas : public Canvas {
   void document_reset();
   void document_appended(int first, int last);
   void refresh(int node);
+  void unhide(int node);  // shown by itself, its ancestors open
   void selection_changed(unsigned parts);
   void request(bool supersede);
   void picture_arrived(TreePicture p);

@@ -104,7 +104,7 @@ void SearchTreeCanvas::leave() {
 void SearchTreeCanvas::activate(int item) {
   const TreeItem& it = picture_.items[item];
   if (it.fold != Group::None)
-    set_unfolded(it.node, !it.open);
+    set_unfolded(it.node, it.fold, !it.open);
   else if (it.open || it.below > 0)
     set_open(it.node, !it.open);
 }
@@ -221,11 +221,19 @@ bool SearchTreeCanvas::key(QKeyEvent* e) {
 }
 
 void SearchTreeCanvas::go_to(int node) {
+  if (node < 0 || node >= static_cast<int>(question_.facts.size())) return;
   shared_.selection.select(node);
   cursor_ = {node, Group::None};
   to_reveal_ = node;
-  question_.shown.insert(node);
+  unhide(node);
   request(true);
+}
+
+void SearchTreeCanvas::unhide(int node) {
+  question_.shown.insert(node);
+  for (int up = question_.facts[node].parent; up >= 0; up = question_.facts[up].parent)
+    if (auto it = question_.open.find(up); it != question_.open.end() && !it->second)
+      question_.open.erase(it);
 }
 
 // A candidate that is selected anywhere is unfolded here and comes into view.
@@ -243,7 +251,7 @@ void SearchTreeCanvas::selection_changed(unsigned parts) {
         question_.shown.insert(node);
       } else {
         to_reveal_ = node;
-        question_.shown.insert(node);
+        unhide(node);
         request(false);
       }
     }

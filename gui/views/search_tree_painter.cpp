@@ -83,7 +83,8 @@ void SearchTreePainter::paint(QPainter& p, const Viewport& v, const TreeLook& lo
   if (look.picture.size() == 0) return;
   Frame f{p, v, look, look.picture, v.visible(), p.transform(), look.best(), {}};
   for (int node = f.best; node >= 0; node = look.facts[node].parent) {
-    const int item = f.picture.item_of[node];
+    const bool known = node < static_cast<int>(f.picture.item_of.size());
+    const int item = known ? f.picture.item_of[node] : -1;
     if (item >= 0 && (f.best_items.empty() || f.best_items.back() != item))
       f.best_items.push_back(item);
   }
@@ -127,7 +128,7 @@ void SearchTreePainter::bars(Frame& f) {
     f.p.drawEllipse(r.center(), std::max(size, r.width()) / 2 + 3, size / 2 + 3);
   };
   spot(f.best, theme_.accent());
-  spot(selected, theme_.selection());
+  spot(selected, theme_.text());
 }
 
 void SearchTreePainter::nodes(Frame& f) {
@@ -155,7 +156,7 @@ void SearchTreePainter::node(Frame& f, int i) {
 void SearchTreePainter::fold(Frame& f, int i, const QRectF& r) {
   const bool on = lit(f, i);
   const bool hovered = i == f.look.cursor;
-  f.p.setBrush(hovered ? mixed(theme_.surface(), theme_.selection(), 0.15) : theme_.background());
+  f.p.setBrush(hovered ? theme_.selection() : theme_.background());
   QPen pen(mixed(theme_.muted(), theme_.background(), on ? 0.3 : 0.75), hovered ? 1.8 : 1.1);
   pen.setDashPattern({4, 3});
   f.p.setPen(pen);
@@ -181,14 +182,14 @@ void SearchTreePainter::candidate(Frame& f, int i, const QRectF& r, bool on) {
   QPen pen(edge, best || on_path ? 1.8 : 1.0);
   if (state == NodeState::Duplicate) pen.setDashPattern({3, 2.5});
   if (selected) {
-    f.p.setPen(QPen(theme_.selection(), 2.4));
+    f.p.setPen(QPen(theme_.text(), 2.2));
     f.p.setBrush(Qt::NoBrush);
     f.p.drawRoundedRect(r.adjusted(-3, -3, 3, 3), 6, 6);
   }
   f.p.setPen(pen);
-  f.p.setBrush(hovered ? mixed(ground, theme_.selection(), 0.18)
-               : best  ? mixed(ground, theme_.accent(), 0.16)
-                       : ground);
+  f.p.setBrush(hovered || selected ? theme_.selection()
+               : best              ? mixed(ground, theme_.accent(), 0.16)
+                                   : ground);
   f.p.drawRoundedRect(r, 4, 4);
   f.p.setPen(Qt::NoPen);
   f.p.setBrush(colour);
@@ -275,7 +276,7 @@ void SearchTreePainter::marks(Frame& f, int i, const QRectF& r) {
   }
   if (f.look.document.pinned(node)) {
     f.p.setPen(QPen(theme_.surface(), 1.4));
-    f.p.setBrush(theme_.selection());
+    f.p.setBrush(theme_.series(3));
     f.p.drawEllipse(QPointF(x - 5, 0), 4.6, 4.6);
   }
 }

@@ -132,18 +132,20 @@ class Shaper {
     std::vector<int> shown, folded[4];
     for (int k = begin_[node]; k < begin_[node + 1]; ++k) {
       const int c = children_[k];
-      const Group g = below_[c] > 0 || kept_[c] ? Group::None : group_of(q_.facts[c].state);
+      const Group g = below_[c] > 0 ? Group::None : group_of(q_.facts[c].state);
       (g == Group::None ? shown : folded[static_cast<int>(g)]).push_back(c);
     }
-    const bool unfolded = q_.everything || q_.unfolded.contains(node);
+    const auto unfolded = [&](Group g) {
+      return q_.everything || q_.unfolded.contains(fold_key(node, g));
+    };
     for (Group g : {Group::Plans, Group::Waiting, Group::Pruned})
-      spare(g, folded[static_cast<int>(g)], shown, unfolded);
+      spare(g, folded[static_cast<int>(g)], shown, unfolded(g));
     std::sort(shown.begin(), shown.end());
     for (int c : shown) add_item({.node = c}, parent_item);
     if (q_.everything) return;
     for (Group g : {Group::Plans, Group::Waiting, Group::Pruned})
       if (!folded[static_cast<int>(g)].empty())
-        add_fold(g, folded[static_cast<int>(g)], parent_item, unfolded);
+        add_fold(g, folded[static_cast<int>(g)], parent_item, unfolded(g));
   }
 
   // Moves those of a group that are shown nevertheless; with `unfolded` all are shown, and the fold
@@ -160,6 +162,8 @@ class Shaper {
                                        [&](int c) { return tells_a_reason(q_.facts[c].state); });
       keep = std::min(static_cast<size_t>(end - order.begin()), kRefusalsShown);
     }
+    auto kept = std::stable_partition(order.begin(), order.end(), [&](int c) { return kept_[c]; });
+    keep = std::max(keep, static_cast<size_t>(kept - order.begin()));
     if (members.size() <= keep + 1) keep = members.size();
     if (unfolded && keep < members.size()) {
       shown.insert(shown.end(), members.begin(), members.end());

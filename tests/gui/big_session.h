@@ -9,6 +9,8 @@
 
 namespace nautilus::gui {
 
+inline const std::string kH200 = NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json";
+
 inline sched::Session big_session(int count, uint32_t seed, const std::string& machine_file) {
   using sched::NodeState;
   std::mt19937 r(seed);
@@ -38,7 +40,8 @@ inline sched::Session big_session(int count, uint32_t seed, const std::string& m
     const int parent = open[below(static_cast<int>(open.size()))];
     if (depth[parent] < 7 && (open.size() < 40 || below(3) == 0)) {
       const NodeState state = below(3) ? NodeState::Expanded : NodeState(3 + below(8));
-      auto& n = add(parent, state, "fuse S" + std::to_string(below(9)) + " .. O_acc at j by rolling update");
+      auto& n = add(parent, state,
+                    "fuse S" + std::to_string(below(9)) + " .. O_acc at j by rolling update");
       n.reason = state == NodeState::Illegal ? "S must precede T" : "";
       if (state == NodeState::Duplicate) n.duplicate_of = below(n.id);
       if (state == NodeState::Expanded) open.push_back(n.id);
@@ -47,8 +50,9 @@ inline sched::Session big_session(int count, uint32_t seed, const std::string& m
     const double intensity = std::pow(10, 1 + 0.7 * normal(r)), quality = -1.2 + 0.5 * normal(r);
     for (int k = 0; k < 60 && static_cast<int>(nodes.size()) < count; ++k) {
       auto& n = add(parent, below(8) ? NodeState::Complete : NodeState::OverCapacity,
-                    "stages = " + std::to_string(1 + k % 3) + ", tile.i = " +
-                        std::to_string(8 << (k / 3 % 5)) + ", tile.j = " + std::to_string(8 << (k / 15)));
+                    "stages = " + std::to_string(1 + k % 3) +
+                        ", tile.i = " + std::to_string(8 << (k / 3 % 5)) +
+                        ", tile.j = " + std::to_string(8 << (k / 15)));
       n.knobs = {{"stages", 1 + k % 3}, {"tile.i", 8 << (k / 3 % 5)}, {"tile.j", 8 << (k / 15)}};
       n.seconds = 1e-6 * std::pow(10, 1 - quality + 0.2 * normal(r));
       n.lower_bound = 2e-6;
@@ -63,9 +67,9 @@ inline sched::Session big_session(int count, uint32_t seed, const std::string& m
   }
   for (const sched::SearchNode& n : nodes)
     if (n.state == NodeState::Complete) s.result.best.push_back(n.id);
-  std::partial_sort(s.result.best.begin(), s.result.best.begin() + std::min<long>(10, s.result.best.size()),
-                    s.result.best.end(),
-                    [&](int a, int b) { return nodes[a].seconds < nodes[b].seconds; });
+  std::partial_sort(
+      s.result.best.begin(), s.result.best.begin() + std::min<long>(10, s.result.best.size()),
+      s.result.best.end(), [&](int a, int b) { return nodes[a].seconds < nodes[b].seconds; });
   s.result.best.resize(std::min<size_t>(10, s.result.best.size()));
   return s;
 }

@@ -15,7 +15,7 @@ sched::Machine h200() {
 }
 const ProgramUse kAttention{{"f16"}, 130};
 
-const Roof& roof(const std::vector<Roof>& roofs, Roof::Kind kind, const QString& part) {
+const Roof& find_roof(const std::vector<Roof>& roofs, Roof::Kind kind, const QString& part) {
   for (const Roof& r : roofs)
     if (r.kind == kind && r.name.contains(part)) return r;
   throw std::runtime_error("no such roof");
@@ -23,10 +23,10 @@ const Roof& roof(const std::vector<Roof>& roofs, Roof::Kind kind, const QString&
 
 TEST(RooflineGeometry, EveryRoofHasItsValueAndSource) {
   const auto roofs = roofs_of(h200(), kAttention);
-  EXPECT_EQ(roof(roofs, Roof::Kind::Memory, "HBM").label(), "HBM 4.49\u00a0TB/s, measured");
-  EXPECT_EQ(roof(roofs, Roof::Kind::Matrix, "f16").label(),
+  EXPECT_EQ(find_roof(roofs, Roof::Kind::Memory, "HBM").label(), "HBM 4.49\u00a0TB/s, measured");
+  EXPECT_EQ(find_roof(roofs, Roof::Kind::Matrix, "f16").label(),
             "matrix unit bf16, f16 989\u00a0TFLOP/s, datasheet");
-  EXPECT_EQ(roof(roofs, Roof::Kind::Memory, "register").source_word(), "derived");
+  EXPECT_EQ(find_roof(roofs, Roof::Kind::Memory, "register").source_word(), "derived");
   for (const Roof& r : roofs) {
     EXPECT_GT(r.value, 0);
     EXPECT_FALSE(r.source.isEmpty()) << r.name.toStdString();
@@ -36,20 +36,21 @@ TEST(RooflineGeometry, EveryRoofHasItsValueAndSource) {
 
 TEST(RooflineGeometry, TypesOfTheProgramAreShownOthersAreThere) {
   const auto roofs = roofs_of(h200(), kAttention);
-  EXPECT_TRUE(roof(roofs, Roof::Kind::Matrix, "f16").shown);
-  EXPECT_FALSE(roof(roofs, Roof::Kind::Matrix, "e4m3").shown);
-  EXPECT_TRUE(roof(roofs, Roof::Kind::Fma, "FMA").shown);
+  EXPECT_TRUE(find_roof(roofs, Roof::Kind::Matrix, "f16").shown);
+  EXPECT_FALSE(find_roof(roofs, Roof::Kind::Matrix, "e4m3").shown);
+  EXPECT_TRUE(find_roof(roofs, Roof::Kind::Fma, "FMA").shown);
   const auto f32 = roofs_of(h200(), {{"f32"}, 0});
-  EXPECT_FALSE(roof(f32, Roof::Kind::Matrix, "f16").shown);
+  EXPECT_FALSE(find_roof(f32, Roof::Kind::Matrix, "f16").shown);
 }
 
 TEST(RooflineGeometry, SpecialFunctionsAreConvertedAndSaySoOrAreLeftOut) {
   const auto roofs = roofs_of(h200(), kAttention);
-  const Roof& r = roof(roofs, Roof::Kind::Special, "special");
+  const Roof& r = find_roof(roofs, Roof::Kind::Special, "special");
   EXPECT_DOUBLE_EQ(r.value, 3.87e12 * 130);
   EXPECT_TRUE(r.note.contains("converted") && r.note.contains("130"));
   EXPECT_EQ(r.source_word(), "converted");
-  for (const Roof& other : roofs_of(h200(), {{"f16"}, 0})) EXPECT_NE(other.kind, Roof::Kind::Special);
+  for (const Roof& other : roofs_of(h200(), {{"f16"}, 0}))
+    EXPECT_NE(other.kind, Roof::Kind::Special);
 }
 
 TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidge) {
@@ -71,7 +72,8 @@ TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidg
     if (roofs[k].diagonal()) {
       EXPECT_NEAR(s.dx(), -s.dy(), 1e-6);
       EXPECT_NEAR(world_flops(w.p2()), top, top * 1e-9);
-      EXPECT_NEAR(world_flops(w.p1()) / world_intensity(w.p1()), roofs[k].value, roofs[k].value * 1e-9);
+      EXPECT_NEAR(world_flops(w.p1()) / world_intensity(w.p1()), roofs[k].value,
+                  roofs[k].value * 1e-9);
     } else {
       EXPECT_EQ(s.dy(), 0);
       EXPECT_NEAR(world_intensity(w.p1()) * fastest, roofs[k].value, roofs[k].value * 1e-9);
@@ -79,17 +81,19 @@ TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidg
   }
   for (const Ridge& r : ridges_of(roofs)) {
     const double i = world_intensity(r.world);
-    EXPECT_NEAR(i * roofs[r.memory].value, roofs[r.arithmetic].value, roofs[r.arithmetic].value * 1e-9);
+    EXPECT_NEAR(i * roofs[r.memory].value, roofs[r.arithmetic].value,
+                roofs[r.arithmetic].value * 1e-9);
   }
 }
 
 TEST(RooflineGeometry, TheFrameIsWholeDecadesAroundTheRidges) {
-  for (const std::string& id : {"h200", "a100", "rtx4090"}) {
+  for (const std::string id : {"h200", "a100", "rtx4090"}) {
     const auto m = sched::load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/" + id + ".json");
     ASSERT_TRUE(m);
     const auto roofs = roofs_of(*m, kAttention);
     const QRectF f = machine_frame(roofs);
-    for (double edge : {f.left(), f.right(), f.top(), f.bottom()}) EXPECT_EQ(edge, std::round(edge));
+    for (double edge : {f.left(), f.right(), f.top(), f.bottom()})
+      EXPECT_EQ(edge, std::round(edge));
     for (const Ridge& r : ridges_of(roofs)) EXPECT_TRUE(f.contains(r.world));
     EXPECT_LE(f.width(), 8);
   }
@@ -117,11 +121,11 @@ TEST(RooflineGeometry, NothingBeatsTheMachine) {
 TEST(RooflineGeometry, TicksAreDecadesThenTwosAndFives) {
   const auto far = log_ticks(-1, 4, 100);
   int labelled = 0;
-  for (const Tick& t : far) labelled += t.labelled;
+  for (const LogTick& t : far) labelled += t.labelled;
   EXPECT_EQ(labelled, 6);
   const auto near = log_ticks(1, 2, 500);
   std::vector<double> values;
-  for (const Tick& t : near)
+  for (const LogTick& t : near)
     if (t.labelled) values.push_back(t.value);
   EXPECT_EQ(values, (std::vector<double>{10, 20, 50, 100}));
 }

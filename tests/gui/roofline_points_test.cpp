@@ -11,9 +11,7 @@ namespace nautilus::gui {
 namespace {
 
 using sched::NodeState;
-const std::string kMachine = NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json";
-
-sched::SearchNode node(int id, int parent, const std::string& decision, double seconds = 0) {
+sched::SearchNode plan_node(int id, int parent, const std::string& decision, double seconds = 0) {
   sched::SearchNode n;
   n.id = id;
   n.parent = parent;
@@ -28,21 +26,24 @@ sched::SearchNode node(int id, int parent, const std::string& decision, double s
   return n;
 }
 
-// as written (2: 1 ms) | kernel -> fuse -> plans 6 (20 us), 7 (10 us) | kernel -> split -> plan 8 (40 us)
-sched::Session small() {
+// as written (2: 1 ms) | kernel -> fuse -> plans 6 (20 us), 7 (10 us) | kernel -> split -> plan 8
+// (40 us)
+sched::Session small_search() {
   sched::Session s;
   s.program_naut = "program none";
-  s.options.machine = *sched::load_machine(kMachine);
-  s.result.nodes = {node(0, -1, "as written"), node(1, 0, "leave"),         node(2, 1, "as it is", 1e-3),
-                    node(3, 0, "kernel"),      node(4, 3, "fuse"),          node(5, 3, "split"),
-                    node(6, 4, "i=8", 2e-5),   node(7, 4, "i=16", 1e-5),    node(8, 5, "i=8", 4e-5)};
+  s.options.machine = *sched::load_machine(kH200);
+  s.result.nodes = {plan_node(0, -1, "as written"),    plan_node(1, 0, "leave"),
+                    plan_node(2, 1, "as it is", 1e-3), plan_node(3, 0, "kernel"),
+                    plan_node(4, 3, "fuse"),           plan_node(5, 3, "split"),
+                    plan_node(6, 4, "i=8", 2e-5),      plan_node(7, 4, "i=16", 1e-5),
+                    plan_node(8, 5, "i=8", 4e-5)};
   s.result.best = {7, 6};
   return s;
 }
 
 TEST(RooflinePoints, LevelsOfACandidateAreContiguousAndLieAtItsRate) {
   Document d;
-  d.set_session(small(), "");
+  d.set_session(small_search(), "");
   RooflineCloud c;
   c.build(d);
   EXPECT_EQ(c.points.size(), 8U);
@@ -56,7 +57,7 @@ TEST(RooflinePoints, LevelsOfACandidateAreContiguousAndLieAtItsRate) {
 
 TEST(RooflinePoints, FamiliesAreStructuresByTheirFastestPlan) {
   Document d;
-  d.set_session(small(), "");
+  d.set_session(small_search(), "");
   RooflineCloud c;
   c.build(d);
   ASSERT_EQ(c.families.size(), 3U);
@@ -69,11 +70,11 @@ TEST(RooflinePoints, FamiliesAreStructuresByTheirFastestPlan) {
 
 TEST(RooflinePoints, ColoursStayWhenAFasterFamilyAppears) {
   Document d;
-  d.set_session(small(), "");
+  d.set_session(small_search(), "");
   RooflineCloud c;
   c.build(d);
   const uint8_t before = c.of(7).first->family;
-  d.append({node(9, 3, "other"), node(10, 9, "i=8", 1e-6)});
+  d.append({plan_node(9, 3, "other"), plan_node(10, 9, "i=8", 1e-6)});
   c.append(d, 9);
   c.find_families(d);
   EXPECT_EQ(c.of(7).first->family, before);
@@ -83,7 +84,7 @@ TEST(RooflinePoints, ColoursStayWhenAFasterFamilyAppears) {
 
 TEST(RooflinePoints, MeasurementsMoveThePointAndKeepThePrediction) {
   Document d;
-  d.set_session(small(), "");
+  d.set_session(small_search(), "");
   RooflineCloud c;
   c.build(d);
   d.set_measured(7, {2e-5, true, "here"});
@@ -99,7 +100,7 @@ TEST(RooflinePoints, MeasurementsMoveThePointAndKeepThePrediction) {
 
 TEST(RooflinePoints, PathStopsAreTheBestPlansWithoutTheNextDecision) {
   Document d;
-  d.set_session(small(), "");
+  d.set_session(small_search(), "");
   const auto stops = path_stops(d, 7);
   ASSERT_EQ(stops.size(), 4U);
   EXPECT_EQ(stops[0].plan, 2) << "the program as written";
@@ -113,7 +114,7 @@ TEST(RooflinePoints, PathStopsAreTheBestPlansWithoutTheNextDecision) {
 
 TEST(RooflinePoints, NearestIsWhatBruteForceFinds) {
   Document d;
-  d.set_session(big_session(3000, 2, kMachine), "");
+  d.set_session(big_session(3000, 2, kH200), "");
   RooflineCloud c;
   c.build(d);
   std::mt19937 r(5);
@@ -134,7 +135,7 @@ TEST(RooflinePoints, NearestIsWhatBruteForceFinds) {
 }
 
 TEST(RooflinePoints, PointsThatCannotBeDrawnAreLeftOut) {
-  sched::Session s = small();
+  sched::Session s = small_search();
   s.result.nodes[7].points[0].achieved = 0;
   s.result.nodes[7].points[1].intensity = NAN;
   s.result.nodes[8].points[0].level = "elsewhere";

@@ -10,8 +10,6 @@ namespace nautilus::gui {
 namespace {
 
 using sched::NodeState;
-const std::string kMachine = NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json";
-
 TreeQuestion question_of(const sched::Session& s) {
   TreeQuestion q;
   for (const sched::SearchNode& n : s.result.nodes) q.facts.push_back(fact_of(n, 0));
@@ -28,6 +26,7 @@ TreeQuestion family(const std::vector<std::pair<NodeState, int>>& children) {
       const float seconds = state == NodeState::Complete ? 1e-6F * static_cast<float>(k + 1) : 0;
       q.facts.push_back({1, -1, seconds, 20, state});
     }
+  q.open[1] = true;
   return q;
 }
 
@@ -62,28 +61,34 @@ void expect_consistent(const TreeQuestion& q, const TreePicture& p) {
 
 TEST(SearchTreePicture, EveryCandidateIsShownFoldedOrBelowAClosedOne) {
   for (uint32_t seed : {1U, 2U, 3U}) {
-    const sched::Session s = big_session(3000, seed, kMachine);
+    const sched::Session s = big_session(3000, seed, kH200);
     TreeQuestion q = question_of(s);
     for (bool everything : {false, true}) {
       q.everything = everything;
       const TreePicture p = make_tree_picture(q);
       expect_consistent(q, p);
       EXPECT_EQ(p.shown_nodes + p.folded_nodes, 3000);
-      if (everything) EXPECT_EQ(p.shown_nodes, 3000);
+      if (everything) {
+        EXPECT_EQ(p.shown_nodes, 3000);
+      }
       for (int item : p.item_of) EXPECT_GE(item, 0);
     }
   }
 }
 
 TEST(SearchTreePicture, BoxesDoNotOverlapAndAreFoundAgain) {
-  TreeQuestion q = question_of(big_session(1500, 7, kMachine));
+  TreeQuestion q = question_of(big_session(1500, 7, kH200));
   q.everything = true;
   const TreePicture p = make_tree_picture(q);
   for (int level = 0; level < p.tree.levels(); ++level)
     for (int i = p.tree.level_begin[level]; i < p.tree.level_begin[level + 1]; ++i) {
       EXPECT_LE(p.box(i).right(), p.column_x[level] + p.column_width[level] + 1e-3);
-      if (level + 1 < p.tree.levels()) EXPECT_LT(p.box(i).right(), p.column_x[level + 1]);
-      if (i > p.tree.level_begin[level]) EXPECT_LT(p.box(i - 1).bottom(), p.box(i).top());
+      if (level + 1 < p.tree.levels()) {
+        EXPECT_LT(p.box(i).right(), p.column_x[level + 1]);
+      }
+      if (i > p.tree.level_begin[level]) {
+        EXPECT_LT(p.box(i - 1).bottom(), p.box(i).top());
+      }
       EXPECT_EQ(p.at(p.box(i).center()), i);
       EXPECT_TRUE(p.bounds.adjusted(-1, -1, 1, 1).contains(p.box(i)));
     }
@@ -91,7 +96,7 @@ TEST(SearchTreePicture, BoxesDoNotOverlapAndAreFoundAgain) {
 }
 
 TEST(SearchTreePicture, RangesAreWhatBruteForceFinds) {
-  TreeQuestion q = question_of(big_session(1000, 11, kMachine));
+  TreeQuestion q = question_of(big_session(1000, 11, kH200));
   q.everything = true;
   const TreePicture p = make_tree_picture(q);
   std::mt19937 r(3);
@@ -108,7 +113,7 @@ TEST(SearchTreePicture, RangesAreWhatBruteForceFinds) {
 }
 
 TEST(SearchTreePicture, SiblingsStayInTheOrderOfTheSearchWhenItGrows) {
-  const sched::Session s = big_session(2000, 5, kMachine);
+  const sched::Session s = big_session(2000, 5, kH200);
   TreeQuestion all = question_of(s);
   for (size_t n = 200; n <= 2000; n += 450) {
     TreeQuestion q;
@@ -116,23 +121,27 @@ TEST(SearchTreePicture, SiblingsStayInTheOrderOfTheSearchWhenItGrows) {
     q.everything = true;
     const TreePicture p = make_tree_picture(q);
     for (int i = 1; i < p.size(); ++i)
-      if (p.tree.parent[i] == p.tree.parent[i - 1]) EXPECT_LT(p.items[i - 1].node, p.items[i].node);
+      if (p.tree.parent[i] == p.tree.parent[i - 1]) {
+        EXPECT_LT(p.items[i - 1].node, p.items[i].node);
+      }
   }
 }
 
 TEST(SearchTreePicture, PrunedChildrenFoldIntoOneItemThatSaysWhy) {
-  TreeQuestion q = family({{NodeState::Illegal, 92}, {NodeState::Dominated, 40}, {NodeState::OverCapacity, 7}});
+  TreeQuestion q =
+      family({{NodeState::Illegal, 92}, {NodeState::Dominated, 40}, {NodeState::OverCapacity, 7}});
   TreePicture p = make_tree_picture(q);
   const int fold = fold_item(p, Group::Pruned);
   ASSERT_GE(fold, 0);
-  EXPECT_EQ(fold_text(p, q.facts, fold, 1000), "+137 pruned (illegal 90, dominated 40, capacity 7)");
+  EXPECT_EQ(fold_text(p, q.facts, fold, 1000),
+            "+137 pruned (illegal 90, dominated 40, capacity 7)");
   int illegal = 0;
   for (const TreeItem& it : p.items)
     illegal += it.fold == Group::None && q.facts[it.node].state == NodeState::Illegal;
   EXPECT_EQ(illegal, 2) << "the first two refusals stay visible";
   EXPECT_EQ(fold_text(p, q.facts, fold, 2 + 50), "+48 pruned (illegal 48)") << "as of replay";
 
-  q.unfolded.insert(1);
+  q.unfolded.insert(fold_key(1, Group::Pruned));
   p = make_tree_picture(q);
   expect_consistent(q, p);
   EXPECT_EQ(p.shown_nodes, 2 + 139);
@@ -155,7 +164,7 @@ TEST(SearchTreePicture, SlowerPlansFoldAndTheFastestStay) {
 }
 
 TEST(SearchTreePicture, OnlyPathsToTheBestPlansAreOpenInALargeTree) {
-  const sched::Session s = big_session(5000, 9, kMachine);
+  const sched::Session s = big_session(5000, 9, kH200);
   TreeQuestion q = question_of(s);
   const TreePicture p = make_tree_picture(q);
   EXPECT_LT(p.size(), 400);
@@ -169,7 +178,7 @@ TEST(SearchTreePicture, OnlyPathsToTheBestPlansAreOpenInALargeTree) {
 }
 
 TEST(SearchTreePicture, ARootInsideShowsItsSubtreeAlone) {
-  const sched::Session s = big_session(2000, 4, kMachine);
+  const sched::Session s = big_session(2000, 4, kH200);
   TreeQuestion q = question_of(s);
   q.everything = true;
   const int root = s.result.nodes[s.result.best[0]].parent;

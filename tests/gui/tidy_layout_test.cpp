@@ -44,7 +44,8 @@ void expect_tidy(const LevelTree& t, const std::vector<float>& extent, const Tid
     least = std::min(least, at[v] - extent[v] / 2);
     if (t.children[v] == 0) continue;
     const int first = t.first_child[v], last = first + t.children[v] - 1;
-    EXPECT_NEAR(at[v], (at[first] + at[last]) / 2, 1e-6) << "parent " << v << " is off its children";
+    EXPECT_NEAR(at[v], (at[first] + at[last]) / 2, 1e-6)
+        << "parent " << v << " is off its children";
   }
   EXPECT_NEAR(least, 0, 1e-6);
   for (int level = 0; level < t.levels(); ++level)

@@ -9,7 +9,7 @@
 
 namespace nautilus::gui {
 
-struct Stage {
+struct Surroundings {
   Document document;
   Selection selection;
   FilterStack filters{document};
@@ -27,8 +27,7 @@ struct Stage {
   static void settle(View& v) {
     QElapsedTimer t;
     t.start();
-    do
-      QTest::qWait(5);
+    do QTest::qWait(5);
     while (v.busy() && t.elapsed() < 20000);
     QTest::qWait(5);
   }
