@@ -181,7 +181,8 @@ TEST(ScheduleView, ApplyMakesACandidateAndUndoGoesBack) {
   r.choose("tile");
   ASSERT_TRUE(r.verdict());
   QTest::mouseClick(r.editor().apply_button(), Qt::LeftButton);
-  ASSERT_TRUE(QTest::qWaitFor([&] { return r.selection.now().node == 5; }, 60'000));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return r.tree().script.size() == 1; }, 60'000));
+  EXPECT_EQ(r.selection.now().node, 5);
   ASSERT_TRUE(r.idle(r.view));
   ASSERT_EQ(r.document.nodes().size(), 6u);
   const sched::SearchNode* n = r.document.node(5);
