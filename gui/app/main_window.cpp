@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QDragEnterEvent>
+#include <QFile>
 #include <QLabel>
 #include <QMessageBox>
 #include <QMimeData>

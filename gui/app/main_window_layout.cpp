@@ -3,6 +3,7 @@
 #include <QSettings>
 #include <QStyleFactory>
 #include <QTabBar>
+#include <QToolBar>
 
 #include "gui/app/main_window.h"
 #include "gui/app/notes_panel.h"
