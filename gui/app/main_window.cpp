@@ -8,6 +8,8 @@
 #include <QMimeData>
 #include <QSettings>
 #include <QStatusBar>
+#include <QThreadPool>
+#include <QUrl>
 
 #include "gui/app/chips_bar.h"
 #include "gui/app/explore_bar.h"

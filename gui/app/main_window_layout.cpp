@@ -1,6 +1,7 @@
 // Where the views are, and how everything looks.
 #include <QApplication>
 #include <QSettings>
+#include <QStyle>
 #include <QStyleFactory>
 #include <QTabBar>
 #include <QToolBar>
