@@ -5,10 +5,6 @@
 
 namespace nautilus::poly::testing_programs {
 
-inline TransformStep step(const std::string& name, const json& params) {
-  return {name, params.dump()};
-}
-
 // Row maximum, sum of exponentials relative to it, quotient: fusing at j needs a correction.
 inline ProgramPtr softmax(ContextPtr ctx) {
   const std::string ij = "0 <= i < N and 0 <= j < M";
