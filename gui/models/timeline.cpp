@@ -138,8 +138,11 @@ class Simulation {
       for (RoleState& r : roles_)
         while (r.at < r.trace.steps.size() && step(r)) ++r.at, moved = true;
     }
+    // Roles that were cut short may wait for what the rest of another one does.
+    const bool cut = std::any_of(roles_.begin(), roles_.end(),
+                                 [](const RoleState& r) { return r.trace.cut; });
     for (const RoleState& r : roles_) {
-      out_.stuck |= r.at < r.trace.steps.size();
+      out_.stuck |= !cut && r.at < r.trace.steps.size();
       out_.seconds = std::max(out_.seconds, r.now);
       if (r.trace.trips > out_.trips)
         out_.trips = r.trace.trips, out_.shown_trips = r.trace.shown,

@@ -61,6 +61,7 @@ class Tracing {
     const int64_t lower = value(i.lower), upper = value(i.upper, lower + 1);
     const int64_t trips = upper > lower ? (upper - lower + i.step - 1) / i.step : 0;
     const int64_t shown = std::min<int64_t>(trips, iterations_);
+    out_.cut |= shown < trips;
     const bool outermost = depth_++ == 0;
     const size_t before = out_.steps.size();
     for (int64_t n = 0; n < shown; ++n) {

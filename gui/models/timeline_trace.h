@@ -18,6 +18,7 @@ struct Trace {
   std::vector<TraceStep> steps;
   std::string loop;  // outermost with most instructions
   int64_t trips = 0, shown = 0;
+  bool cut = false;  // some loop has more iterations than were run
 };
 using Environment = std::map<std::string, int64_t>;  // sizes and grid variables
 

@@ -141,7 +141,7 @@ TEST(TimelineTest, DeeperRingsHideTheLatency) {
 
 TEST(TimelineTest, RolesThatMeetAtBarriersGoOn) {
   const memory::Module m = sample("hopper_product.mtile");
-  const Timeline t = simulate(m, m.kernels[0], h200(), 4);
+  const Timeline t = simulate(m, m.kernels[0], h200(), 64);
   EXPECT_FALSE(t.stuck);
   QSet<QString> roles;
   for (const TimelineRow& r : t.rows) roles.insert(r.role);
@@ -149,7 +149,7 @@ TEST(TimelineTest, RolesThatMeetAtBarriersGoOn) {
   // A barrier that nobody arrives at is told, not hung on.
   memory::Module broken = m;
   for (memory::MBarrier& b : broken.kernels[0].mbarriers) b.arrivals += 1000;
-  EXPECT_TRUE(simulate(broken, broken.kernels[0], h200(), 4).stuck);
+  EXPECT_TRUE(simulate(broken, broken.kernels[0], h200(), 64).stuck);
 }
 
 TEST(BudgetTest, ACpuHasNoMemoryIr) {
