@@ -22,7 +22,7 @@ class LessonView : public View, public LessonPlayer {
   LessonView(Shared shared, QWidget* parent);
   QString name() const override { return QStringLiteral("lesson"); }
   QString title() const override { return tr("Lesson"); }
-  bool play(const QString& name) override;
+  Q_INVOKABLE bool play(const QString& name) override;
   const LessonRun& run() const { return run_; }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;

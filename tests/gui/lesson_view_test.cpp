@@ -19,7 +19,9 @@ struct LessonRig : SchedRig {
   explicit LessonRig(QSize size = {420, 760}) : SchedRig(false) {
     view.resize(size);
     view.show();
-    EXPECT_TRUE(QTest::qWaitForWindowExposed(&view));
+    view.activateWindow();
+    view.setFocus();
+    EXPECT_TRUE(QTest::qWaitForWindowActive(&view));
   }
   bool settle() { return idle(view); }
   bool play(const char* name) { return view.play(name) && settle(); }
