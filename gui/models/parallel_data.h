@@ -13,7 +13,7 @@ namespace nautilus::gui {
 inline constexpr float kMissing = -0.08F;
 inline constexpr int kBins = 128;  // positions that density tells apart
 
-struct Tick {
+struct AxisTick {
   double at = 0;  // position
   QString label;
 };
@@ -25,7 +25,7 @@ struct ParallelAxis {
   std::vector<float> at;                           // by line
   std::vector<uint8_t> bin;                        // by line
   std::optional<std::pair<double, double>> brush;  // positions
-  std::vector<Tick> ticks;
+  std::vector<AxisTick> ticks;
   double position(double value) const;
   double value(double position) const;
 };

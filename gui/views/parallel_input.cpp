@@ -137,7 +137,7 @@ void ParallelView::wheelEvent(QWheelEvent* e) {
 void ParallelView::key_brush(int direction, bool grow) {
   const ParallelAxis& a = data_.axes()[size_t(axis_)];
   std::vector<double> stops;
-  for (const Tick& t : a.ticks) stops.push_back(t.at);
+  for (const AxisTick& t : a.ticks) stops.push_back(t.at);
   std::sort(stops.begin(), stops.end());
   if (stops.empty()) return;
   const double half = 0.5 / std::max<double>(8, double(stops.size()));

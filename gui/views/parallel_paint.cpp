@@ -154,9 +154,9 @@ void ParallelView::paint_axes(QPainter& p) const {
                QFontMetricsF(bold).elidedText(title, Qt::ElideMiddle, gap - 4));
     p.setFont(theme.ui());
     double last = 1e9;
-    std::vector<Tick> ticks = a.ticks;
-    std::sort(ticks.begin(), ticks.end(), [](const Tick& s, const Tick& t) { return s.at < t.at; });
-    for (const Tick& t : ticks) {
+    std::vector<AxisTick> ticks = a.ticks;
+    std::sort(ticks.begin(), ticks.end(), [](const AxisTick& s, const AxisTick& t) { return s.at < t.at; });
+    for (const AxisTick& t : ticks) {
       const double y = y_of(t.at);
       p.setPen(theme.muted());
       p.drawLine(QPointF(x - 3, y), QPointF(x + 3, y));

@@ -124,7 +124,7 @@ void SearchTreeView::show_replay() {
     const float s = canvas_->facts()[best].seconds;
     if (s > 0) text += tr(", best %1").arg(seconds_text(s));
   }
-  const TreePicture& p = canvas_->picture();
+  const SearchTreePicture& p = canvas_->picture();
   if (p.folded_nodes > 0 && !canvas_->replaying())
     text += tr(", %1 folded").arg(count_text(p.folded_nodes));
   step_->setText(text);

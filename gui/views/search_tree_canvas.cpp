@@ -80,12 +80,12 @@ void SearchTreeCanvas::request(bool supersede) {
   const int selected = shared_.selection.now().node;
   if (selected >= 0 && selected < static_cast<int>(q.facts.size())) q.shown.insert(selected);
   job_.start([q = std::move(q)] { return make_tree_picture(q); },
-             [this](TreePicture p) { picture_arrived(std::move(p)); }, supersede);
+             [this](SearchTreePicture p) { picture_arrived(std::move(p)); }, supersede);
 }
 
 // The candidate that people look at stays where it is on the screen: the selected one, else the one
 // in the middle of the view.
-void SearchTreeCanvas::picture_arrived(TreePicture p) {
+void SearchTreeCanvas::picture_arrived(SearchTreePicture p) {
   int anchor = -1;
   if (picture_.size() > 0 && picture_.root == p.root) {
     const QRectF visible = viewport_.visible();

@@ -17,7 +17,7 @@ class SearchTreeCanvas : public Canvas {
  public:
   SearchTreeCanvas(Shared shared, QWidget* parent);
 
-  const TreePicture& picture() const { return picture_; }
+  const SearchTreePicture& picture() const { return picture_; }
   const std::vector<TreeFact>& facts() const { return question_.facts; }
   bool busy() const { return job_.busy(); }
   // Replay: candidates from `limit` on are not there yet; -1: all are, also those still to come.
@@ -67,7 +67,7 @@ class SearchTreeCanvas : public Canvas {
   void unhide(int node);  // shown by itself, its ancestors open
   void selection_changed(unsigned parts);
   void request(bool supersede);
-  void picture_arrived(TreePicture p);
+  void picture_arrived(SearchTreePicture p);
   TreeLook look() const;
   InfoCard card_of(int item) const;
   void paint_hover(QPainter& p);
@@ -79,8 +79,8 @@ class SearchTreeCanvas : public Canvas {
 
   Shared shared_;
   TreeQuestion question_;
-  TreePicture picture_;
-  LatestJob<TreePicture> job_;
+  SearchTreePicture picture_;
+  LatestJob<SearchTreePicture> job_;
   mutable SearchTreePainter painter_;
   int limit_ = -1;
   std::pair<int, Group> cursor_{-1, Group::None};  // node and which of its items

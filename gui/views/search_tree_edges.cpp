@@ -32,7 +32,7 @@ QPainterPath elbow(QPointF from, QPointF to, double trunk, double bend) {
 // Children of one parent are contiguous and levels are sorted, so the parents whose lines cross the
 // screen are those of the children on it and of the two just off it.
 void SearchTreePainter::edges(Frame& f) {
-  const TreePicture& pic = f.picture;
+  const SearchTreePicture& pic = f.picture;
   const LevelTree& t = pic.tree;
   const double s = f.view.scale;
   const bool round = s >= kTextScale;
@@ -88,7 +88,7 @@ void SearchTreePainter::edges(Frame& f) {
 }
 
 void SearchTreePainter::best_path(Frame& f) {
-  const TreePicture& pic = f.picture;
+  const SearchTreePicture& pic = f.picture;
   const double s = f.view.scale;
   f.p.save();
   f.p.setRenderHint(QPainter::Antialiasing);
@@ -110,7 +110,7 @@ void SearchTreePainter::best_path(Frame& f) {
 
 // Dashed, from the duplicate's right end to the box of the candidate it equals.
 void SearchTreePainter::ghosts(Frame& f) {
-  const TreePicture& pic = f.picture;
+  const SearchTreePicture& pic = f.picture;
   if (f.view.scale < kFrameScale) return;
   QPen pen(mixed(theme_.series(3), theme_.background(), 0.25), 1.1);
   pen.setDashPattern({4, 4});

@@ -11,7 +11,7 @@ struct SearchTreePainter::Frame {
   QPainter& p;
   const Viewport& view;
   const TreeLook& look;
-  const TreePicture& picture;
+  const SearchTreePicture& picture;
   QRectF visible;               // of the world
   QTransform base;              // of the painter
   int best;                     // candidate, or -1

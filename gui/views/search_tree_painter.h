@@ -21,7 +21,7 @@ inline constexpr double kTextScale = 0.42, kFrameScale = 0.1;
 
 // What is painted besides the picture.
 struct TreeLook {
-  const TreePicture& picture;
+  const SearchTreePicture& picture;
   const std::vector<TreeFact>& facts;
   const Document& document;
   const FilterStack& filters;

@@ -19,7 +19,7 @@ float toggle_width(const TreeItem& it) {
 }
 
 // Letters are counted, not measured: fonts belong to the interface thread.
-void size_item(const TreeQuestion& q, TreePicture& p, int i) {
+void size_item(const TreeQuestion& q, SearchTreePicture& p, int i) {
   const TreeItem& it = p.items[i];
   const TreeFact& f = q.facts[it.node];
   int letters = f.letters;
@@ -48,8 +48,8 @@ TreeFact fact_of(const sched::SearchNode& n, double measured_seconds) {
   return f;
 }
 
-TreePicture make_tree_picture(const TreeQuestion& q) {
-  TreePicture p;
+SearchTreePicture make_tree_picture(const TreeQuestion& q) {
+  SearchTreePicture p;
   shape_tree(q, p);
   const int n = p.size();
   if (n == 0) return p;
@@ -75,15 +75,15 @@ TreePicture make_tree_picture(const TreeQuestion& q) {
   return p;
 }
 
-QRectF TreePicture::box(int i) const { return {x[i], y[i] - height[i] / 2.0, width[i], height[i]}; }
+QRectF SearchTreePicture::box(int i) const { return {x[i], y[i] - height[i] / 2.0, width[i], height[i]}; }
 
-QRectF TreePicture::toggle_box(int i) const {
+QRectF SearchTreePicture::toggle_box(int i) const {
   const double w = toggle_width(items[i]);
   const QRectF b = box(i);
   return w > 0 ? QRectF(b.right() - w, b.top(), w, b.height()) : QRectF();
 }
 
-std::pair<int, int> TreePicture::range(int level, double top, double bottom) const {
+std::pair<int, int> SearchTreePicture::range(int level, double top, double bottom) const {
   const int begin = tree.level_begin[level], end = tree.level_begin[level + 1];
   auto first = std::partition_point(y.begin() + begin, y.begin() + end, [&](const double& m) {
     return m + height[&m - y.data()] / 2.0 < top;
@@ -94,7 +94,7 @@ std::pair<int, int> TreePicture::range(int level, double top, double bottom) con
   return {static_cast<int>(first - y.begin()), static_cast<int>(last - y.begin())};
 }
 
-int TreePicture::at(QPointF p) const {
+int SearchTreePicture::at(QPointF p) const {
   auto column = std::upper_bound(column_x.begin(), column_x.end(), static_cast<float>(p.x()));
   if (column == column_x.begin()) return -1;
   const int level = static_cast<int>(column - column_x.begin()) - 1;
@@ -103,7 +103,7 @@ int TreePicture::at(QPointF p) const {
   return -1;
 }
 
-QString fold_text(const TreePicture& picture, const std::vector<TreeFact>& facts, int item,
+QString fold_text(const SearchTreePicture& picture, const std::vector<TreeFact>& facts, int item,
                   int limit) {
   const TreeItem& it = picture.items[item];
   std::map<NodeState, int> states;

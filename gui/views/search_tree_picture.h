@@ -43,11 +43,11 @@ struct TreeItem {
   Group fold = Group::None;
   bool open = false;     // its children are shown; a fold: its members are, beside it
   int below = 0;         // candidates below that are not shown; a fold: its members
-  int hidden_begin = 0;  // a fold: where its members begin in TreePicture::hidden
+  int hidden_begin = 0;  // a fold: where its members begin in SearchTreePicture::hidden
   float best_below = 0;  // seconds of the fastest plan at or below; 0: none
 };
 
-struct TreePicture {
+struct SearchTreePicture {
   LevelTree tree;
   std::vector<TreeItem> items;
   std::vector<double> y;                // middle of each item
@@ -71,10 +71,10 @@ struct TreePicture {
   std::pair<int, int> range(int level, double top, double bottom) const;
 };
 
-TreePicture make_tree_picture(const TreeQuestion& q);
+SearchTreePicture make_tree_picture(const TreeQuestion& q);
 
 // "+137 pruned (illegal 90, dominated 40, capacity 7)" of those members younger than `limit`.
-QString fold_text(const TreePicture& picture, const std::vector<TreeFact>& facts, int item,
+QString fold_text(const SearchTreePicture& picture, const std::vector<TreeFact>& facts, int item,
                   int limit);
 
 // Sizes of a box: text of up to kLineLetters letters a line, two lines at most.

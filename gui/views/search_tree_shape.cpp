@@ -21,7 +21,7 @@ bool tells_a_reason(NodeState s) {
 
 class Shaper {
  public:
-  Shaper(const TreeQuestion& q, TreePicture& p)
+  Shaper(const TreeQuestion& q, SearchTreePicture& p)
       : q_(q), p_(p), n_(static_cast<int>(q.facts.size())) {}
 
   void run() {
@@ -199,7 +199,7 @@ class Shaper {
   }
 
   const TreeQuestion& q_;
-  TreePicture& p_;
+  SearchTreePicture& p_;
   const int n_;
   std::vector<int> begin_, children_, below_;
   std::vector<float> best_;
@@ -221,6 +221,6 @@ Group group_of(NodeState s) {
   }
 }
 
-void shape_tree(const TreeQuestion& q, TreePicture& picture) { Shaper(q, picture).run(); }
+void shape_tree(const TreeQuestion& q, SearchTreePicture& picture) { Shaper(q, picture).run(); }
 
 }  // namespace nautilus::gui

@@ -5,6 +5,6 @@
 
 namespace nautilus::gui {
 
-void shape_tree(const TreeQuestion& q, TreePicture& picture);
+void shape_tree(const TreeQuestion& q, SearchTreePicture& picture);
 
 }  // namespace nautilus::gui

@@ -30,13 +30,13 @@ TreeQuestion family(const std::vector<std::pair<NodeState, int>>& children) {
   return q;
 }
 
-int fold_item(const TreePicture& p, Group g) {
+int fold_item(const SearchTreePicture& p, Group g) {
   for (int i = 0; i < p.size(); ++i)
     if (p.items[i].fold == g) return i;
   return -1;
 }
 
-void expect_consistent(const TreeQuestion& q, const TreePicture& p) {
+void expect_consistent(const TreeQuestion& q, const SearchTreePicture& p) {
   int shown = 0, folded = 0;
   std::vector<int> seen(q.facts.size(), 0);
   for (int i = 0; i < p.size(); ++i) {
@@ -65,7 +65,7 @@ TEST(SearchTreePicture, EveryCandidateIsShownFoldedOrBelowAClosedOne) {
     TreeQuestion q = question_of(s);
     for (bool everything : {false, true}) {
       q.everything = everything;
-      const TreePicture p = make_tree_picture(q);
+      const SearchTreePicture p = make_tree_picture(q);
       expect_consistent(q, p);
       EXPECT_EQ(p.shown_nodes + p.folded_nodes, 3000);
       if (everything) EXPECT_EQ(p.shown_nodes, 3000);
@@ -77,7 +77,7 @@ TEST(SearchTreePicture, EveryCandidateIsShownFoldedOrBelowAClosedOne) {
 TEST(SearchTreePicture, BoxesDoNotOverlapAndAreFoundAgain) {
   TreeQuestion q = question_of(big_session(1500, 7, kH200));
   q.everything = true;
-  const TreePicture p = make_tree_picture(q);
+  const SearchTreePicture p = make_tree_picture(q);
   for (int level = 0; level < p.tree.levels(); ++level)
     for (int i = p.tree.level_begin[level]; i < p.tree.level_begin[level + 1]; ++i) {
       EXPECT_LE(p.box(i).right(), p.column_x[level] + p.column_width[level] + 1e-3);
@@ -92,7 +92,7 @@ TEST(SearchTreePicture, BoxesDoNotOverlapAndAreFoundAgain) {
 TEST(SearchTreePicture, RangesAreWhatBruteForceFinds) {
   TreeQuestion q = question_of(big_session(1000, 11, kH200));
   q.everything = true;
-  const TreePicture p = make_tree_picture(q);
+  const SearchTreePicture p = make_tree_picture(q);
   std::mt19937 r(3);
   for (int trial = 0; trial < 200; ++trial) {
     const double top = r() % 20000, bottom = top + r() % 900;
@@ -113,7 +113,7 @@ TEST(SearchTreePicture, SiblingsStayInTheOrderOfTheSearchWhenItGrows) {
     TreeQuestion q;
     q.facts.assign(all.facts.begin(), all.facts.begin() + static_cast<std::ptrdiff_t>(n));
     q.everything = true;
-    const TreePicture p = make_tree_picture(q);
+    const SearchTreePicture p = make_tree_picture(q);
     for (int i = 1; i < p.size(); ++i)
       if (p.tree.parent[i] == p.tree.parent[i - 1]) EXPECT_LT(p.items[i - 1].node, p.items[i].node);
   }
@@ -122,7 +122,7 @@ TEST(SearchTreePicture, SiblingsStayInTheOrderOfTheSearchWhenItGrows) {
 TEST(SearchTreePicture, PrunedChildrenFoldIntoOneItemThatSaysWhy) {
   TreeQuestion q =
       family({{NodeState::Illegal, 92}, {NodeState::Dominated, 40}, {NodeState::OverCapacity, 7}});
-  TreePicture p = make_tree_picture(q);
+  SearchTreePicture p = make_tree_picture(q);
   const int fold = fold_item(p, Group::Pruned);
   ASSERT_GE(fold, 0);
   EXPECT_EQ(fold_text(p, q.facts, fold, 1000),
@@ -143,7 +143,7 @@ TEST(SearchTreePicture, PrunedChildrenFoldIntoOneItemThatSaysWhy) {
 TEST(SearchTreePicture, SlowerPlansFoldAndTheFastestStay) {
   TreeQuestion q = family({{NodeState::Complete, 60}});
   q.facts[2 + 33].seconds = 1e-7F;
-  const TreePicture p = make_tree_picture(q);
+  const SearchTreePicture p = make_tree_picture(q);
   const int fold = fold_item(p, Group::Plans);
   ASSERT_GE(fold, 0);
   EXPECT_EQ(p.items[fold].below, 57);
@@ -151,14 +151,14 @@ TEST(SearchTreePicture, SlowerPlansFoldAndTheFastestStay) {
   EXPECT_EQ(p.best_so_far.back(), 2 + 33);
   EXPECT_EQ(p.best_so_far[2 + 32], 2);
   q.shown.insert(2 + 50);
-  const TreePicture again = make_tree_picture(q);
+  const SearchTreePicture again = make_tree_picture(q);
   EXPECT_EQ(again.items[again.item_of[2 + 50]].fold, Group::None) << "pinned or selected";
 }
 
 TEST(SearchTreePicture, OnlyPathsToTheBestPlansAreOpenInALargeTree) {
   const sched::Session s = big_session(5000, 9, kH200);
   TreeQuestion q = question_of(s);
-  const TreePicture p = make_tree_picture(q);
+  const SearchTreePicture p = make_tree_picture(q);
   EXPECT_LT(p.size(), 400);
   for (size_t k = 0; k < 3; ++k) {
     const int item = p.item_of[s.result.best[k]];
@@ -175,7 +175,7 @@ TEST(SearchTreePicture, ARootInsideShowsItsSubtreeAlone) {
   q.everything = true;
   const int root = s.result.nodes[s.result.best[0]].parent;
   q.root = root;
-  const TreePicture p = make_tree_picture(q);
+  const SearchTreePicture p = make_tree_picture(q);
   EXPECT_EQ(p.items[0].node, root);
   for (int i = 1; i < p.size(); ++i) {
     int up = p.items[i].node;
@@ -187,7 +187,7 @@ TEST(SearchTreePicture, ARootInsideShowsItsSubtreeAlone) {
 TEST(SearchTreePicture, DuplicatesPointToTheirOriginals) {
   TreeQuestion q = family({{NodeState::Expanded, 2}});
   q.facts.push_back({3, 2, 0, 10, NodeState::Duplicate});
-  const TreePicture p = make_tree_picture(q);
+  const SearchTreePicture p = make_tree_picture(q);
   ASSERT_EQ(p.ghosts.size(), 1U);
   EXPECT_EQ(p.items[p.ghosts[0]].node, 4);
 }
