@@ -254,7 +254,8 @@ bool Engine::decide_by_hand(const Pending& p) {
 
 std::optional<Refusal> Engine::set_machine(const Machine& machine, OpsProvider& ops) {
   if (machine.levels.empty())
-    return Refusal{"change the machine", "", "it has no memory levels", "load one with find_machine"};
+    return Refusal{"change the machine", "", "it has no memory levels",
+                   "load one with find_machine"};
   take_back();
   reopen();
   options_.machine = machine;

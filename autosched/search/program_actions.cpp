@@ -50,7 +50,8 @@ void Actions::recompute_candidates(const SearchState& s, std::vector<Candidate>&
   }
 }
 
-Taken Actions::take_recompute(const SearchState& s, const Candidate& c, const Record* record) const {
+Taken Actions::take_recompute(const SearchState& s, const Candidate& c,
+                               const Record* record) const {
   const ProgramContext& p = *s.program;
   const poly::Statement& producer = p.program->statements[c.first];
   Stepper step(s.schedule, p.deps, record);

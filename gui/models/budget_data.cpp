@@ -12,7 +12,7 @@ using memory::Kernel;
 
 namespace {
 
-QString qt(const std::string& s) { return QString::fromStdString(s); }
+QString text_from(const std::string& s) { return QString::fromStdString(s); }
 
 // The instruction that makes a value, or whose region has it as an argument.
 void makers(const memory::Region& r, std::map<memory::ValueId, const Instr*>& out) {
@@ -38,7 +38,7 @@ QString short_type(Type elem, const std::vector<memory::Axis>& axes) {
   if (axes.empty()) return s;
   QStringList parts;
   for (const memory::Axis& a : axes)
-    parts << QStringLiteral("%1: %2").arg(qt(a.name)).arg(a.extent);
+    parts << QStringLiteral("%1: %2").arg(text_from(a.name)).arg(a.extent);
   return s + QLatin1Char('[') + parts.join(QStringLiteral(", ")) + QLatin1Char(']');
 }
 
@@ -67,7 +67,7 @@ void registers(const Kernel& k, KernelBudget& out) {
                         -1,
                         memory::registers_of(type->second)};
     if (maker != by.end())
-      value.statement = qt(maker->second->origin), value.node = maker->second->node;
+      value.statement = text_from(maker->second->origin), value.node = maker->second->node;
     out.live.push_back(std::move(value));
   }
   std::stable_sort(
@@ -77,8 +77,8 @@ void registers(const Kernel& k, KernelBudget& out) {
   for (const memory::Role& r : k.roles) in_order(r.body, order);
   for (const Instr* i : order) {
     if (i == at) out.peak = out.pressure.size();
-    out.pressure.push_back(
-        {behind[i], QString::fromUtf8(memory::code_name(i->code).data()), qt(i->origin), i->node});
+    out.pressure.push_back({behind[i], QString::fromUtf8(memory::code_name(i->code).data()),
+                            text_from(i->origin), i->node});
   }
   if (!at)  // at the end of a region: the highest instruction stands for it
     for (size_t n = 0; n < out.pressure.size(); ++n)
@@ -93,7 +93,7 @@ void shared(const Kernel& k, KernelBudget& out) {
   const double count = std::max<double>(1, double(order.size()));
   for (const memory::SharedBuffer& b : k.buffers) {
     SharedBlock block;
-    block.name = qt(b.name);
+    block.name = text_from(b.name);
     block.type = short_type(b.elem, b.axes);
     block.slots = b.slots;
     block.slot_bytes = b.place.elements() * type_bytes(b.elem);
@@ -107,7 +107,7 @@ void shared(const Kernel& k, KernelBudget& out) {
       block.last = std::max(block.last, double(n + 1) / count);
       const bool fills = i.code == memory::Code::CopyAsync || i.code == memory::Code::CopyPlain ||
                          i.code == memory::Code::CopyBulk || i.code == memory::Code::StoreShared;
-      if (fills && block.node < 0) block.node = i.node, block.statement = qt(i.origin);
+      if (fills && block.node < 0) block.node = i.node, block.statement = text_from(i.origin);
     }
     if (block.last < block.first) block.first = 0, block.last = 1;
     out.shared.push_back(std::move(block));
@@ -135,7 +135,7 @@ void occupancy(const memory::Target& target, KernelBudget& out, const sched::Mac
 
 KernelBudget kernel_budget(const memory::Module& module, const Kernel& k, const sched::Machine& m) {
   KernelBudget out;
-  out.name = qt(k.name), out.comment = qt(k.comment);
+  out.name = text_from(k.name), out.comment = text_from(k.comment);
   out.threads = k.threads(), out.warps = out.threads / 32;
   out.blocks_per_unit = k.blocks_per_sm;
   for (const tile::GridDim& g : k.grid)
@@ -153,7 +153,7 @@ KernelBudget kernel_budget(const memory::Module& module, const Kernel& k, const 
 Budget make_budget(const PlanStages& p, const sched::Machine& m) {
   Budget out;
   out.node = p.node;
-  out.machine = qt(m.name);
+  out.machine = text_from(m.name);
   out.cost = p.cost;
   out.statements = p.statements;
   if (!p.memory) {
@@ -164,7 +164,7 @@ Budget make_budget(const PlanStages& p, const sched::Machine& m) {
                             "memory IR is made for GPUs only", "choose a GPU as machine"};
     return out;
   }
-  out.target = qt(p.memory->target);
+  out.target = text_from(p.memory->target);
   for (const Kernel& k : p.memory->kernels) out.kernels.push_back(kernel_budget(*p.memory, k, m));
   return out;
 }

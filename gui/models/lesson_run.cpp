@@ -6,8 +6,6 @@
 
 namespace nautilus::gui {
 
-using Kind = LessonQuestion::Kind;
-
 std::optional<double> number_typed(const QString& text) {
   static const QRegularExpression form(
       R"(^\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(?:/\s*([0-9]*\.?[0-9]+))?\s*([kKMGT]?)\s*([a-zA-Zµ/%]*)\s*$)");
@@ -58,7 +56,8 @@ bool LessonRun::finished() const {
 }
 
 QString LessonRun::predict(const QString& number) {
-  if (!playing() || phase() != Phase::Predict || step().question->kind != Kind::Number)
+  if (!playing() || phase() != Phase::Predict ||
+      step().question->kind != LessonQuestion::Kind::Number)
     return tr("No number is asked for now.");
   const auto v = number_typed(number);
   if (!v) return tr("'%1' is no number: write 64, 1.5e6, 12 k or 3/4.").arg(number);
@@ -68,7 +67,8 @@ QString LessonRun::predict(const QString& number) {
 }
 
 QString LessonRun::predict(int choice) {
-  if (!playing() || phase() != Phase::Predict || step().question->kind == Kind::Number)
+  if (!playing() || phase() != Phase::Predict ||
+      step().question->kind == LessonQuestion::Kind::Number)
     return tr("No choice is asked for now.");
   if (choice < 0 || choice >= static_cast<int>(step().question->choices.size()))
     return tr("Choose one of the answers first.");
@@ -167,7 +167,7 @@ bool LessonRun::right(int k) const {
   const Progress& p = progress(k);
   const auto& q = lesson_.steps[static_cast<size_t>(k)].question;
   if (!q || !p.guess || !p.answer) return false;
-  if (q->kind != Kind::Number) return *p.guess == p.answer->choice;
+  if (q->kind != LessonQuestion::Kind::Number) return *p.guess == p.answer->choice;
   const double off = std::abs(*p.guess - p.answer->number);
   return off <= q->tolerance * std::abs(p.answer->number) + 1e-9 * std::abs(p.answer->number);
 }
@@ -177,7 +177,7 @@ QString LessonRun::judgement(int k) const {
   const auto& q = lesson_.steps[static_cast<size_t>(k)].question;
   if (!q || !p.answer) return {};
   QString answer;
-  if (q->kind == Kind::Number) {
+  if (q->kind == LessonQuestion::Kind::Number) {
     answer = QString::fromStdString(p.answer->said.empty() ? "" : p.answer->said[0]);
   } else if (p.answer->choice >= 0) {
     answer =

@@ -17,7 +17,7 @@ std::string digits(double v, const char* unit) {
   return buf;
 }
 
-std::string scaled(double v, std::initializer_list<std::pair<double, const char*>> units) {
+std::string in_units(double v, std::initializer_list<std::pair<double, const char*>> units) {
   for (auto& [scale, name] : units)
     if (std::abs(v) >= scale) return digits(v / scale, name);
   return digits(v / std::prev(units.end())->first, std::prev(units.end())->second);
@@ -52,15 +52,15 @@ std::string lesson_value(const LessonNumber& n, double v) {
   if (!n.over.empty()) return digits(v, "");
   const std::string group = n.what.substr(0, n.what.find('.'));
   if (group == "seconds" || group == "time" || group == "lower_bound")
-    return scaled(v, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
+    return in_units(v, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
   if (group == "bytes" || group == "traffic" || n.what.ends_with("_bytes"))
-    return scaled(v, {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}});
+    return in_units(v, {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}});
   if (group == "achieved" || group == "roof")
-    return scaled(v, {{1e12, "TFLOP/s"}, {1e9, "GFLOP/s"}, {1, "FLOP/s"}});
+    return in_units(v, {{1e12, "TFLOP/s"}, {1e9, "GFLOP/s"}, {1, "FLOP/s"}});
   if (group == "intensity" || group == "ridge") return digits(v, "FLOP/B");
   if (group == "percent") return digits(v, "%");
   if (v == std::floor(v) && std::abs(v) < 1e6) return std::to_string(static_cast<long>(v));
-  return scaled(v, {{1e9, "billion"}, {1e6, "million"}, {1, ""}});
+  return in_units(v, {{1e9, "billion"}, {1e6, "million"}, {1, ""}});
 }
 
 }  // namespace nautilus::gui

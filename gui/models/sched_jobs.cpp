@@ -97,17 +97,14 @@ Expected<std::vector<sched::SearchNode>> hand_job(const Workpiece& w, const Path
   if (!exploration) return exploration.error();
   const Expected<int> added = (*exploration)->add_by_hand(static_cast<int>(path.size()) - 1, steps);
   if (!added) return added.error();
-  const std::vector<sched::SearchNode>& nodes = (*exploration)->result().nodes;
-  const int known = static_cast<int>(path.size());
-  std::vector<sched::SearchNode> out(nodes.begin() + known, nodes.end());
-  for (sched::SearchNode& n : out) {
-    n.id = count + n.id - known;
-    n.parent = n.parent < known ? path[static_cast<size_t>(n.parent)].id : count + n.parent - known;
-    if (n.duplicate_of >= 0)
-      n.duplicate_of = n.duplicate_of < known ? path[static_cast<size_t>(n.duplicate_of)].id
-                                              : count + n.duplicate_of - known;
-  }
-  return out;
+  // Nodes that the exploration adds of its own accord stay with it.
+  sched::SearchNode made = (*exploration)->result().nodes[static_cast<size_t>(*added)];
+  made.id = count;
+  made.parent = path.back().id;
+  const int same = made.duplicate_of;
+  made.duplicate_of =
+      same >= 0 && same < static_cast<int>(path.size()) ? path[static_cast<size_t>(same)].id : -1;
+  return std::vector<sched::SearchNode>{made};
 }
 
 }  // namespace nautilus::gui

@@ -6,34 +6,34 @@ namespace nautilus::gui {
 
 namespace {
 
-QSet<QString> words(const char* list) {
+QSet<QString> word_set(const char* list) {
   const QStringList all = QString::fromLatin1(list).split(QLatin1Char(' '));
   return {all.begin(), all.end()};
 }
 
 const QSet<QString>& keywords(Syntax s) {
-  static const QSet<QString> c = words(
+  static const QSet<QString> c = word_set(
       "if else for while do return const constexpr static inline extern struct switch case break "
       "continue using namespace template typename auto unsigned signed void sizeof true false asm "
       "volatile __global__ __device__ __shared__ __launch_bounds__ __forceinline__ __restrict__ "
       "__grid_constant__ class enum public private operator new delete this");
   static const QSet<QString> spec = [] {
     QSet<QString> all = c;
-    all += words(
+    all += word_set(
         "NAUTILUS_KERNEL Input Output Tensor Index Size sum max min softmax where any all "
         "prod typical multiple_of");
     return all;
   }();
-  static const QSet<QString> naut = words(
+  static const QSet<QString> naut = word_set(
       "naut program sizes where typical tensor input output temp extent statement domain write "
       "read expr reduce sum max min prod any all over at index guard original and or mod exists "
       "floor scalar");
-  static const QSet<QString> schedule = words(
+  static const QSet<QString> schedule = word_set(
       "band sequence filter mark leaf permutable scope repairs lazy grid tile unroll "
       "warpgroup serial register shared global");
   static const QSet<QString> loops =
-      words("for in if else where step and or grid tile unroll warpgroup");
-  static const QSet<QString> tile = words(
+      word_set("for in if else where step and or grid tile unroll warpgroup");
+  static const QSet<QString> tile = word_set(
       "module kernel tensor buffer grid values comment note rewrite sizes input output temp global "
       "shared register const iota load store cast mask reduce dot rename for in step carry if else "
       "yield barrier span over where fill sum max min any all prod target role first warps layout "
@@ -64,7 +64,7 @@ const QSet<QString>& keywords(Syntax s) {
 }
 
 bool is_type(const QString& word) {
-  static const QSet<QString> types = words(
+  static const QSet<QString> types = word_set(
       "f16 bf16 f32 f64 i8 i32 e4m3 e5m2 bool tf32 float double half int int8_t int16_t int32_t "
       "int64_t uint8_t uint16_t uint32_t uint64_t size_t half2 __half __half2 __nv_bfloat16 uint4 "
       "float2 float4 uint2 char long short");

@@ -104,11 +104,11 @@ void IterationView::make_player() {
     bar->addWidget(b);
     return b;
   };
-  begin_ = button(QStringLiteral("⏮"), tr("first step"), tr("To the first step (Home)"));
+  begin_ = button(QStringLiteral("|◀"), tr("first step"), tr("To the first step (Home)"));
   back_ = button(QStringLiteral("◀"), tr("step back"), tr("One step back (,)"));
   play_ = button(QStringLiteral("▶"), tr("play"), tr("Play the order of execution (P)"));
   forward_ = button(QStringLiteral("▷"), tr("step forward"), tr("One step forward (.)"));
-  end_ = button(QStringLiteral("⏭"), tr("last step"), tr("All has run (End)"));
+  end_ = button(QStringLiteral("▶|"), tr("last step"), tr("All has run (End)"));
   slider_ = new QSlider(Qt::Horizontal, this);
   say_what(slider_, tr("moment"), tr("The moment of the execution that is shown"));
   bar->addWidget(slider_, 1);

@@ -182,7 +182,7 @@ void IterationView::set_step(int step) {
 
 void IterationView::play(bool on) {
   if (on == playing()) return;
-  play_->setText(on ? QStringLiteral("⏸") : QStringLiteral("▶"));
+  play_->setText(on ? QStringLiteral("❚❚") : QStringLiteral("▶"));
   play_->setToolTip(on ? tr("Pause (P)") : tr("Play the order of execution (P)"));
   if (!on) return clock_.stop();
   if (step_ < 0) set_step(0);

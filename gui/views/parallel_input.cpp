@@ -12,14 +12,14 @@ namespace nautilus::gui {
 
 namespace {
 
-constexpr double kReach = 9;  // pixels beside an axis that belong to it
+constexpr double kAxisReach = 9;  // pixels beside an axis that belong to it
 
 }  // namespace
 
 int ParallelView::axis_at(const QPointF& at, bool on_line) const {
   const QRectF area = plot();
   if (on_line && (at.y() < area.top() - 6 || at.y() > area.bottom() + 6)) return -1;
-  const double reach = on_line ? kReach : spacing() / 2;
+  const double reach = on_line ? kAxisReach : spacing() / 2;
   int best = -1;
   double least = reach;
   for (int a = 0; a < int(data_.axes().size()); ++a)

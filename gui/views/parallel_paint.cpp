@@ -20,7 +20,7 @@ QColor with_alpha(QColor c, double alpha) {
   return c;
 }
 
-QColor mixed(const QColor& a, const QColor& b, double t) {
+QColor blended(const QColor& a, const QColor& b, double t) {
   return QColor::fromRgbF(float(a.redF() + (b.redF() - a.redF()) * t),
                           float(a.greenF() + (b.greenF() - a.greenF()) * t),
                           float(a.blueF() + (b.blueF() - a.blueF()) * t));
@@ -95,9 +95,9 @@ QColor ParallelView::line_colour(int index) const {
   const ParallelAxis& a = data_.axes()[size_t(at)];
   if (a.high <= a.low || a.low <= 0) return shared_.theme.series(0);
   const double t = std::log(n->seconds / a.low) / std::log(a.high / a.low);
-  const QColor middle = mixed(shared_.theme.series(0), shared_.theme.series(4), 0.5);
-  return t < 0.5 ? mixed(shared_.theme.series(0), middle, 2 * t)
-                 : mixed(middle, shared_.theme.series(1), 2 * t - 1);
+  const QColor middle = blended(shared_.theme.series(0), shared_.theme.series(4), 0.5);
+  return t < 0.5 ? blended(shared_.theme.series(0), middle, 2 * t)
+                 : blended(middle, shared_.theme.series(1), 2 * t - 1);
 }
 
 void ParallelView::paint_lines(QPainter& p, const std::vector<uint8_t>& which, double alpha) const {
@@ -206,7 +206,7 @@ void ParallelView::paint_legend(QPainter& p) const {
   p.drawText(QRectF(x, foot.top(), 200, foot.height()), Qt::AlignVCenter, slow);
   QLinearGradient g(x - 76, 0, x - 6, 0);
   g.setColorAt(0, theme.series(0));
-  g.setColorAt(0.5, mixed(theme.series(0), theme.series(4), 0.5));
+  g.setColorAt(0.5, blended(theme.series(0), theme.series(4), 0.5));
   g.setColorAt(1, theme.series(1));
   p.fillRect(QRectF(x - 76, foot.center().y() - 3, 70, 6), g);
   x -= 82 + m.horizontalAdvance(fast);

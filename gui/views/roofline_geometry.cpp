@@ -10,7 +10,7 @@
 namespace nautilus::gui {
 namespace {
 
-using Kind = Roof::Kind;
+using RoofKind = Roof::Kind;
 
 QString qs(const std::string& s) { return QString::fromStdString(s); }
 
@@ -33,7 +33,7 @@ std::vector<Roof> matrix_roofs(const sched::Machine& m, const ProgramUse& use) {
       used = used || use.types.contains(t);
     }
     if (use.types.empty()) used = m.matrix.contains("f16") && rate == m.matrix.at("f16").value;
-    Roof r{Kind::Matrix,
+    Roof r{RoofKind::Matrix,
            QStringLiteral("matrix unit ") + names.join(QStringLiteral(", ")),
            {},
            rate,
@@ -42,7 +42,7 @@ std::vector<Roof> matrix_roofs(const sched::Machine& m, const ProgramUse& use) {
            used};
     roofs.push_back(r);
     if (m.sustained.value <= 0 || m.sustained.value >= 1) continue;
-    r.kind = Kind::Sustained;
+    r.kind = RoofKind::Sustained;
     r.name = QStringLiteral("sustained");
     r.value *= m.sustained.value;
     r.source = qs(m.sustained.source);
@@ -73,7 +73,7 @@ QString Roof::value_text() const {
 }
 
 QString Roof::source_word() const {
-  if (kind == Kind::Special) return QStringLiteral("converted");
+  if (kind == RoofKind::Special) return QStringLiteral("converted");
   if (source.isEmpty()) return QStringLiteral("no source");
   const auto measured = source.indexOf(QStringLiteral("measured"));
   const auto datasheet = source.indexOf(QStringLiteral("datasheet"));
@@ -96,7 +96,7 @@ std::vector<Roof> roofs_of(const sched::Machine& m, const ProgramUse& use) {
   std::vector<Roof> roofs;
   for (const sched::MemoryLevel& l : m.levels) {
     if (l.bandwidth.value <= 0) continue;
-    roofs.push_back({Kind::Memory,
+    roofs.push_back({RoofKind::Memory,
                      level_name(l.name),
                      qs(l.name),
                      l.bandwidth.value,
@@ -105,17 +105,17 @@ std::vector<Roof> roofs_of(const sched::Machine& m, const ProgramUse& use) {
                      l.name != "register"});
     if (l.shared_bandwidth.value > l.bandwidth.value)
       roofs.push_back(
-          {Kind::SharedReads, level_name(l.name) + QStringLiteral(" lines read by several"),
+          {RoofKind::SharedReads, level_name(l.name) + QStringLiteral(" lines read by several"),
            qs(l.name), l.shared_bandwidth.value, qs(l.shared_bandwidth.source),
            QStringLiteral("of lines that several units read at about the same time"), true});
   }
   std::vector<Roof> flat = matrix_roofs(m, use);
   if (m.fma.value > 0)
     flat.push_back(
-        {Kind::Fma, QStringLiteral("FMA f32"), {}, m.fma.value, qs(m.fma.source), {}, true});
+        {RoofKind::Fma, QStringLiteral("FMA f32"), {}, m.fma.value, qs(m.fma.source), {}, true});
   if (m.special.value > 0 && use.flops_per_special > 0)
     flat.push_back(
-        {Kind::Special,
+        {RoofKind::Special,
          QStringLiteral("special functions"),
          {},
          m.special.value * use.flops_per_special,
@@ -187,8 +187,8 @@ QPointF roofline_point(double intensity, double flops) {
 double world_intensity(QPointF w) { return std::pow(10.0, w.x()); }
 double world_flops(QPointF w) { return std::pow(10.0, -w.y()); }
 
-std::vector<Tick> log_ticks(double lo, double hi, double pixels_a_decade) {
-  std::vector<Tick> ticks;
+std::vector<LogTick> log_ticks(double lo, double hi, double pixels_a_decade) {
+  std::vector<LogTick> ticks;
   const int first = static_cast<int>(std::floor(lo));
   const int stride = pixels_a_decade < 24 ? static_cast<int>(std::ceil(24 / pixels_a_decade)) : 1;
   for (int decade = first; decade <= hi; ++decade)

@@ -66,11 +66,11 @@ double world_flops(QPointF world);
 
 // Ticks of an axis from `lo` to `hi` (log10): decades, and between them 2 and 5, or more, when a
 // decade is longer than `pixels_a_decade` asks for.
-struct Tick {
+struct LogTick {
   double at = 0;  // log10
   bool decade = false, labelled = false;
   double value = 0;
 };
-std::vector<Tick> log_ticks(double lo, double hi, double pixels_a_decade);
+std::vector<LogTick> log_ticks(double lo, double hi, double pixels_a_decade);
 
 }  // namespace nautilus::gui

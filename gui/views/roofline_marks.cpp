@@ -235,7 +235,7 @@ void RooflinePainter::arrows(Frame& f) {
     auto [begin, end] = f.look.cloud.of(s.plan);
     const CloudPoint* c = begin;
     while (c != end && !f.shows(*c)) ++c;
-    const bool there = c != end && f.visible.contains(c->x, c->y);
+    const bool there = c != end && (!f.look.as_text || f.visible.contains(c->x, c->y));
     at.push_back(there ? f.at(*c) : QPointF(NAN, NAN));
   }
   const QColor ink = theme_.series(3);

@@ -44,11 +44,11 @@ void RooflinePainter::paint(QPainter& p, const Viewport& v, const RooflineLook& 
 void RooflinePainter::grid(Frame& f) {
   const double scale = f.view.scale;
   QVector<QLineF> major, minor;
-  for (const Tick& t : log_ticks(f.visible.left(), f.visible.right(), scale)) {
+  for (const LogTick& t : log_ticks(f.visible.left(), f.visible.right(), scale)) {
     const double x = f.view.to_screen({t.at, 0.0}).x();
     (t.decade ? major : minor).push_back({x, f.look.plot.top(), x, f.look.plot.bottom()});
   }
-  for (const Tick& t : log_ticks(-f.visible.bottom(), -f.visible.top(), scale)) {
+  for (const LogTick& t : log_ticks(-f.visible.bottom(), -f.visible.top(), scale)) {
     const double y = f.view.to_screen({0.0, -t.at}).y();
     (t.decade ? major : minor).push_back({f.look.plot.left(), y, f.look.plot.right(), y});
   }
@@ -143,7 +143,7 @@ void RooflinePainter::labels(Frame& f) {
           }
         } else {
           for (double d = 8; !done && d + w < line.length() - 4; d += 40)
-            for (double below : {-2.0, m.height() + 2})
+            for (double below : {-2.0, m.height() + 2, 2 * m.height() + 4})
               if (!done) done = draw(k, text, {line.p2().x() - d - w, line.p2().y() + below}, 0);
         }
         if (done) break;
@@ -160,7 +160,7 @@ void RooflinePainter::axes(Frame& f) {
   const QFontMetricsF m(f.p.font());
   f.p.setPen(theme_.text());
   double last = -1e9;
-  for (const Tick& t : log_ticks(f.visible.left(), f.visible.right(), f.view.scale)) {
+  for (const LogTick& t : log_ticks(f.visible.left(), f.visible.right(), f.view.scale)) {
     const double x = f.view.to_screen({t.at, 0.0}).x();
     f.p.drawLine(QPointF(x, plot.bottom()), QPointF(x, plot.bottom() + (t.decade ? 5 : 3)));
     const QString s = t.value >= 1 && t.value < 1000   ? QString::number(t.value)
@@ -172,7 +172,7 @@ void RooflinePainter::axes(Frame& f) {
     f.p.drawText(QPointF(x - w / 2, plot.bottom() + 6 + m.ascent()), s);
   }
   double lowest = 1e9;
-  for (const Tick& t : log_ticks(-f.visible.bottom(), -f.visible.top(), f.view.scale)) {
+  for (const LogTick& t : log_ticks(-f.visible.bottom(), -f.visible.top(), f.view.scale)) {
     const double y = f.view.to_screen({0.0, -t.at}).y();
     f.p.drawLine(QPointF(plot.left() - (t.decade ? 5 : 3), y), QPointF(plot.left(), y));
     if (!t.labelled || y > lowest) continue;

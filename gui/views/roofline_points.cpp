@@ -18,6 +18,20 @@ int structure_of(const sched::SearchNode& n) {
   return n.parent >= 0 && !n.knobs.empty() ? n.parent : n.id;
 }
 
+// What most of the families decided at one end tells none from another.
+void drop_common(std::vector<QStringList>& families, bool front) {
+  auto end_of = [front](const QStringList& w) { return front ? w.front() : w.back(); };
+  for (;;) {
+    if (families.size() < 2 || families[0].size() < 2) return;
+    const QString word = end_of(families[0]);
+    auto shares = [&](const QStringList& w) { return w.size() > 1 && end_of(w) == word; };
+    const auto sharing = std::count_if(families.begin(), families.end(), shares);
+    if (5 * sharing < 3 * static_cast<std::ptrdiff_t>(families.size())) return;
+    for (QStringList& w : families)
+      if (shares(w)) w.removeAt(front ? 0 : w.size() - 1);
+  }
+}
+
 // Those that had a colour keep it, so that a growing search does not change colours.
 void keep_colours(std::vector<Family>& families, const std::unordered_map<int, uint8_t>& before) {
   std::vector<Family> placed(families.size());
@@ -141,14 +155,10 @@ void RooflineCloud::find_families(const Document& d) {
         words << QString::fromStdString(n->decision);
     decisions.push_back(words);
   }
-  qsizetype common = 0;
-  while (k > 1 && std::all_of(decisions.begin(), decisions.end(), [&](const QStringList& w) {
-           return w.size() > common + 1 && w[common] == decisions[0][common];
-         }))
-    ++common;
+  for (bool front : {true, false}) drop_common(decisions, front);
   family_of_.clear();
   for (size_t i = 0; i < k; ++i) {
-    families[i].name = decisions[i].mid(common).join(QStringLiteral(" \u203a "));
+    families[i].name = decisions[i].join(QStringLiteral(" \u203a "));
     family_of_[families[i].node] = static_cast<uint8_t>(i);
   }
   for (CloudPoint& p : points) {

@@ -246,11 +246,11 @@ void SearchTreeCanvas::set_open(int node, bool open) {
   request(true);
 }
 
-void SearchTreeCanvas::set_unfolded(int parent, bool unfolded) {
+void SearchTreeCanvas::set_unfolded(int parent, Group g, bool unfolded) {
   if (unfolded)
-    question_.unfolded.insert(parent);
+    question_.unfolded.insert(fold_key(parent, g));
   else
-    question_.unfolded.erase(parent);
+    question_.unfolded.erase(fold_key(parent, g));
   request(true);
 }
 

@@ -31,7 +31,7 @@ class SearchTreeCanvas : public Canvas {
   void set_legend(bool on);
   bool legend() const { return legend_; }
   void set_open(int node, bool open);
-  void set_unfolded(int parent, bool unfolded);
+  void set_unfolded(int parent, Group g, bool unfolded);
   void fold_all();  // as it was at first
   // Selects, and brings into view.
   void go_to(int node);

@@ -104,7 +104,7 @@ void SearchTreeCanvas::leave() {
 void SearchTreeCanvas::activate(int item) {
   const TreeItem& it = picture_.items[item];
   if (it.fold != Group::None)
-    set_unfolded(it.node, !it.open);
+    set_unfolded(it.node, it.fold, !it.open);
   else if (it.open || it.below > 0)
     set_open(it.node, !it.open);
 }

@@ -26,6 +26,8 @@ TreeFact fact_of(const sched::SearchNode& n, double measured_seconds);
 enum class Group : uint8_t { None, Pruned, Plans, Waiting };  // what a candidate is folded with
 Group group_of(sched::NodeState s);
 
+inline int fold_key(int parent, Group g) { return parent * 4 + static_cast<int>(g); }
+
 // What is to be shown.
 struct TreeQuestion {
   std::vector<TreeFact> facts;
@@ -33,7 +35,7 @@ struct TreeQuestion {
   std::vector<int> best;               // best first; empty: the fastest so far
   std::unordered_set<int> shown;       // never folded, and their ancestors are open
   std::unordered_map<int, bool> open;  // as the user opened or closed them
-  std::unordered_set<int> unfolded;    // parents whose folds are open
+  std::unordered_set<int> unfolded;    // folds that are open: see fold_key
   bool everything = false;             // all candidates, nothing folded
 };
 

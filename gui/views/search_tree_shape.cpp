@@ -135,15 +135,17 @@ class Shaper {
       const Group g = below_[c] > 0 ? Group::None : group_of(q_.facts[c].state);
       (g == Group::None ? shown : folded[static_cast<int>(g)]).push_back(c);
     }
-    const bool unfolded = q_.everything || q_.unfolded.contains(node);
+    const auto unfolded = [&](Group g) {
+      return q_.everything || q_.unfolded.contains(fold_key(node, g));
+    };
     for (Group g : {Group::Plans, Group::Waiting, Group::Pruned})
-      spare(g, folded[static_cast<int>(g)], shown, unfolded);
+      spare(g, folded[static_cast<int>(g)], shown, unfolded(g));
     std::sort(shown.begin(), shown.end());
     for (int c : shown) add_item({.node = c}, parent_item);
     if (q_.everything) return;
     for (Group g : {Group::Plans, Group::Waiting, Group::Pruned})
       if (!folded[static_cast<int>(g)].empty())
-        add_fold(g, folded[static_cast<int>(g)], parent_item, unfolded);
+        add_fold(g, folded[static_cast<int>(g)], parent_item, unfolded(g));
   }
 
   // Moves those of a group that are shown nevertheless; with `unfolded` all are shown, and the fold

@@ -56,7 +56,7 @@ class NodeField : public StepField {
     box_->setMinimumContentsLength(14);
     describe_field(box_, info);
     pick_ = new QToolButton(this);
-    pick_->setText(QStringLiteral("⌖"));
+    pick_->setText(tr("pick"));
     pick_->setCheckable(true);
     pick_->setToolTip(tr("Pick the node: click it in the tree"));
     pick_->setAccessibleName(tr("pick %1 in the tree").arg(QString::fromStdString(info.name)));

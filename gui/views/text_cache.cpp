@@ -45,6 +45,7 @@ const TextCache::Lines& TextCache::lines(const QString& text, double width, int 
     QTextLayout layout(line, font_);
     layout.beginLayout();
     QTextLine shaped = layout.createLine();
+    if (shaped.isValid()) shaped.setLineWidth(1e6);  // lays it out
     if (shaped.isValid()) shaped.setPosition({0, -shaped.ascent()});
     layout.endLayout();
     l.runs.push_back(layout.glyphRuns());

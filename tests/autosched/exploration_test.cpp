@@ -146,7 +146,7 @@ Expected<SearchResult> through_a_file(const SearchResult& r, const SearchOptions
 // What a session file has is enough: nothing is lost, nothing is done twice.
 TEST(Exploration, GoesOnFromASessionFile) {
   for (auto p : {softmax(512, 512), attention(2, 256, 32)})
-    for (int plans : {1, 40, 90}) {
+    for (int plans : {1, 60}) {
       SCOPED_TRACE(p->name + " after " + std::to_string(plans));
       const SearchOptions o = limited(Strategy::BestFirst, 0, 0);
       SearchOptions before = o;

@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QImage>
+#include <QMouseEvent>
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -11,7 +12,7 @@
 #include "gui/views/roofline.h"
 #include "gui/views/search_tree.h"
 #include "tests/gui/big_session.h"
-#include "tests/gui/stage.h"
+#include "tests/gui/surroundings.h"
 
 namespace {
 
@@ -63,7 +64,7 @@ int main(int argc, char** argv) {
   if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication app(argc, argv);
   const int count = argc > 1 ? std::atoi(argv[1]) : 100000;
-  Stage stage;
+  Surroundings stage;
   QElapsedTimer t;
   t.start();
   nautilus::sched::Session session =
@@ -75,13 +76,13 @@ int main(int argc, char** argv) {
   t.start();
   stage.document.set_session(std::move(session), "");
   const auto blocked = t.elapsed();
-  Stage::settle(tree);
+  Surroundings::settle(tree);
   std::printf("views informed in %lld ms, tree laid out after %lld ms\n",
               static_cast<long long>(blocked), static_cast<long long>(t.elapsed()));
   for (View* v : {static_cast<View*>(&tree), static_cast<View*>(&roofline)}) {
     v->resize(1920, 1080);
     v->show();
-    Stage::settle(*v);
+    Surroundings::settle(*v);
   }
   tree.canvas()->resize(1920, 1080);
   roofline.canvas()->resize(1920, 1080);
@@ -93,7 +94,7 @@ int main(int argc, char** argv) {
   pan_and_zoom("tree, folded, all of it", c);
   t.start();
   c->set_everything(true);
-  Stage::settle(tree);
+  Surroundings::settle(tree);
   std::printf("every candidate: %d boxes laid out after %lld ms\n", c->picture().size(),
               static_cast<long long>(t.elapsed()));
   for (double scale : {1.0, 0.45, 0.2, 0.05, 0.01}) {

@@ -14,7 +14,7 @@
 #include "gui/views/roofline.h"
 #include "gui/views/search_tree.h"
 #include "tests/autosched/programs.h"
-#include "tests/gui/stage.h"
+#include "tests/gui/surroundings.h"
 
 namespace nautilus::gui {
 namespace {
@@ -75,7 +75,7 @@ void write_svg(View& v, const QString& name) {
 }
 
 TEST(Pictures, OfARealSearch) {
-  Stage stage;
+  Surroundings stage;
   sched::Session s = attention();
   ASSERT_FALSE(s.result.nodes.empty());
   stage.bench.set_work(s);

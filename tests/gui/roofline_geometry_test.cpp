@@ -87,7 +87,7 @@ TEST(RooflineGeometry, BandwidthsAreExactlyAt45DegreesAndMeetArithmeticAtTheRidg
 }
 
 TEST(RooflineGeometry, TheFrameIsWholeDecadesAroundTheRidges) {
-  for (const std::string& id : {"h200", "a100", "rtx4090"}) {
+  for (const std::string id : {"h200", "a100", "rtx4090"}) {
     const auto m = sched::load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/" + id + ".json");
     ASSERT_TRUE(m);
     const auto roofs = roofs_of(*m, kAttention);
@@ -121,11 +121,11 @@ TEST(RooflineGeometry, NothingBeatsTheMachine) {
 TEST(RooflineGeometry, TicksAreDecadesThenTwosAndFives) {
   const auto far = log_ticks(-1, 4, 100);
   int labelled = 0;
-  for (const Tick& t : far) labelled += t.labelled;
+  for (const LogTick& t : far) labelled += t.labelled;
   EXPECT_EQ(labelled, 6);
   const auto near = log_ticks(1, 2, 500);
   std::vector<double> values;
-  for (const Tick& t : near)
+  for (const LogTick& t : near)
     if (t.labelled) values.push_back(t.value);
   EXPECT_EQ(values, (std::vector<double>{10, 20, 50, 100}));
 }

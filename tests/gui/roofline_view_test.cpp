@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "tests/gui/big_session.h"
-#include "tests/gui/stage.h"
+#include "tests/gui/surroundings.h"
 
 namespace nautilus::gui {
 namespace {
@@ -26,9 +26,9 @@ class RooflineTest : public testing::Test {
   int best() { return stage.document.best().front(); }
   void click(QPointF at, Qt::KeyboardModifiers m = Qt::NoModifier) {
     QTest::mouseClick(canvas, Qt::LeftButton, m, at.toPoint());
-    Stage::settle(*view);
+    Surroundings::settle(*view);
   }
-  Stage stage;
+  Surroundings stage;
   std::unique_ptr<RooflineView> view;
   RooflineCanvas* canvas = nullptr;
 };
@@ -72,7 +72,7 @@ TEST_F(RooflineTest, ClickIsolatesControlClickAddsEmptyClickReleases) {
 TEST_F(RooflineTest, HoverTellsIntensityAchievedShareAndLimiter) {
   QTest::keyClick(canvas, Qt::Key_F);
   QTest::mouseMove(canvas, canvas->screen_point(best()).toPoint());
-  Stage::settle(*view);
+  Surroundings::settle(*view);
   EXPECT_GE(stage.selection.hovered(), 0);
   auto [begin, end] = canvas->cloud().of(best());
   const QString text = canvas->describe(static_cast<int>(begin - canvas->cloud().points.data()));
@@ -125,7 +125,7 @@ TEST_F(RooflineTest, PointsOutsideGetABadgeThatShowsThem) {
 TEST_F(RooflineTest, PointsAboveARoofAreBadgedAsSuspicious) {
   EXPECT_EQ(canvas->painter().outside().suspicious, 0);
   stage.document.set_measured(best(), {1e-12, true, "a broken clock"});
-  Stage::settle(*view);
+  Surroundings::settle(*view);
   canvas->grab();
   EXPECT_GT(canvas->painter().outside().suspicious, 0);
   click(canvas->painter().badge('!').center());
@@ -156,7 +156,7 @@ TEST_F(RooflineTest, MarksTellPredictedMeasuredAndVerifiedApart) {
 
 TEST_F(RooflineTest, FiltersDim) {
   stage.filters.add({Filter::Field::Seconds, Filter::Op::Less, "", "1e-12"});
-  Stage::settle(*view);
+  Surroundings::settle(*view);
   for (const CloudPoint& p : canvas->cloud().points) EXPECT_FALSE(p.lit);
 }
 
@@ -178,7 +178,7 @@ TEST_F(RooflineTest, GrowsWithTheDocumentAndExportsEveryPoint) {
   sched::SearchNode n = *stage.document.node(best());
   n.id = 400;
   stage.document.append({n});
-  Stage::settle(*view);
+  Surroundings::settle(*view);
   EXPECT_EQ(canvas->cloud().points.size(), before + 4);
   EXPECT_EQ(view->export_rows().size(), static_cast<qsizetype>(before) + 4);
   EXPECT_FALSE(view->export_rows()[0]["machine"].toString().isEmpty());
@@ -186,7 +186,7 @@ TEST_F(RooflineTest, GrowsWithTheDocumentAndExportsEveryPoint) {
 
 TEST_F(RooflineTest, NoCandidatesAndNoMachineAreFine) {
   stage.document.set_session({}, "");
-  Stage::settle(*view);
+  Surroundings::settle(*view);
   QTest::keyClick(canvas, Qt::Key_F);
   QTest::keyClick(canvas, Qt::Key_Right, Qt::ControlModifier);
   click({200, 200});

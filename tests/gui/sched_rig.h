@@ -31,7 +31,7 @@ struct SchedRig {
     s.spec_path = "softmax.naut";
     s.spec_text = poly::print_naut(*general);
     s.options.sizes = {{"N", 64}, {"M", 128}};
-    s.options.machine = *sched::load_machine("h200");
+    s.options.machine = *sched::load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json");
     s.program_naut =
         poly::print_naut(poly::restrict_to_demanded(*poly::bind_sizes(*general, s.options.sizes)));
     const poly::NodeId root = poly::initial_schedule(general).root->id;

@@ -11,6 +11,7 @@
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTextBrowser>
+#include <QToolButton>
 
 #include "gui/views/schedule_canvas.h"
 #include "gui/views/step_editor.h"
@@ -164,7 +165,7 @@ TEST(ScheduleView, NodesArePickedFromTheTree) {
   ScheduleRig r;
   r.click(r.box(poly::NodeKind::Band, 0));
   r.choose("tile");
-  QTest::mouseClick(r.editor().field("node")->picker(), Qt::LeftButton);
+  r.editor().field("node")->picker()->click();
   EXPECT_TRUE(r.editor().picking());
   r.click(r.box(poly::NodeKind::Band, 2));
   EXPECT_FALSE(r.editor().picking());

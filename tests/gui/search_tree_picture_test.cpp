@@ -68,7 +68,9 @@ TEST(SearchTreePicture, EveryCandidateIsShownFoldedOrBelowAClosedOne) {
       const SearchTreePicture p = make_tree_picture(q);
       expect_consistent(q, p);
       EXPECT_EQ(p.shown_nodes + p.folded_nodes, 3000);
-      if (everything) EXPECT_EQ(p.shown_nodes, 3000);
+      if (everything) {
+        EXPECT_EQ(p.shown_nodes, 3000);
+      }
       for (int item : p.item_of) EXPECT_GE(item, 0);
     }
   }
@@ -81,8 +83,12 @@ TEST(SearchTreePicture, BoxesDoNotOverlapAndAreFoundAgain) {
   for (int level = 0; level < p.tree.levels(); ++level)
     for (int i = p.tree.level_begin[level]; i < p.tree.level_begin[level + 1]; ++i) {
       EXPECT_LE(p.box(i).right(), p.column_x[level] + p.column_width[level] + 1e-3);
-      if (level + 1 < p.tree.levels()) EXPECT_LT(p.box(i).right(), p.column_x[level + 1]);
-      if (i > p.tree.level_begin[level]) EXPECT_LT(p.box(i - 1).bottom(), p.box(i).top());
+      if (level + 1 < p.tree.levels()) {
+        EXPECT_LT(p.box(i).right(), p.column_x[level + 1]);
+      }
+      if (i > p.tree.level_begin[level]) {
+        EXPECT_LT(p.box(i - 1).bottom(), p.box(i).top());
+      }
       EXPECT_EQ(p.at(p.box(i).center()), i);
       EXPECT_TRUE(p.bounds.adjusted(-1, -1, 1, 1).contains(p.box(i)));
     }
@@ -115,7 +121,9 @@ TEST(SearchTreePicture, SiblingsStayInTheOrderOfTheSearchWhenItGrows) {
     q.everything = true;
     const SearchTreePicture p = make_tree_picture(q);
     for (int i = 1; i < p.size(); ++i)
-      if (p.tree.parent[i] == p.tree.parent[i - 1]) EXPECT_LT(p.items[i - 1].node, p.items[i].node);
+      if (p.tree.parent[i] == p.tree.parent[i - 1]) {
+        EXPECT_LT(p.items[i - 1].node, p.items[i].node);
+      }
   }
 }
 
@@ -133,7 +141,7 @@ TEST(SearchTreePicture, PrunedChildrenFoldIntoOneItemThatSaysWhy) {
   EXPECT_EQ(illegal, 2) << "the first two refusals stay visible";
   EXPECT_EQ(fold_text(p, q.facts, fold, 2 + 50), "+48 pruned (illegal 48)") << "as of replay";
 
-  q.unfolded.insert(1);
+  q.unfolded.insert(fold_key(1, Group::Pruned));
   p = make_tree_picture(q);
   expect_consistent(q, p);
   EXPECT_EQ(p.shown_nodes, 2 + 139);

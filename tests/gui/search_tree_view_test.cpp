@@ -3,13 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <QLabel>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QToolButton>
+#include <QWheelEvent>
 
 #include "tests/gui/big_session.h"
-#include "tests/gui/stage.h"
+#include "tests/gui/surroundings.h"
 
 namespace nautilus::gui {
 namespace {
@@ -24,7 +26,7 @@ class SearchTree : public testing::Test {
     canvas = view->canvas();
     stage.show(*view);
   }
-  void settle() { Stage::settle(*view); }
+  void settle() { Surroundings::settle(*view); }
   int best() { return stage.document.best().front(); }
   void key(Qt::Key k, Qt::KeyboardModifiers m = Qt::NoModifier) {
     QTest::keyClick(canvas, k, m);
@@ -45,7 +47,7 @@ class SearchTree : public testing::Test {
     return canvas->viewport().to_screen(canvas->picture().box(i).center());
   }
 
-  Stage stage;
+  Surroundings stage;
   std::unique_ptr<SearchTreeView> view;
   SearchTreeCanvas* canvas = nullptr;
 };
@@ -120,7 +122,7 @@ TEST_F(SearchTree, FoldsUnfoldByClickAndByEnter) {
   EXPECT_EQ(canvas->picture().shown_nodes, before + members);
   key(Qt::Key_Return);
   EXPECT_EQ(canvas->picture().shown_nodes, before) << "the cursor is still on the fold";
-  canvas->set_unfolded(parent, true);
+  canvas->set_unfolded(parent, Group::Plans, true);
   settle();
   EXPECT_EQ(canvas->picture().shown_nodes, before + members);
 }
@@ -246,16 +248,16 @@ TEST_F(SearchTree, FiltersDimAndDoNotRemove) {
 }
 
 TEST_F(SearchTree, ViewportIsSavedAndRestored) {
-  canvas->set_unfolded(0, true);
+  canvas->set_unfolded(0, Group::Plans, true);
   key(Qt::Key_Plus);
   const QJsonObject saved = view->viewport();
   SearchTreeView other(stage.shared(), nullptr);
   stage.show(other);
   other.set_viewport(saved);
-  Stage::settle(other);
+  Surroundings::settle(other);
   EXPECT_EQ(other.viewport(), saved);
   other.set_viewport({{"root", 123456}, {"scale", "wide"}, {"opened", "x"}});
-  Stage::settle(other);
+  Surroundings::settle(other);
   EXPECT_EQ(other.canvas()->root(), 0);
 }
 

@@ -9,7 +9,7 @@
 
 namespace nautilus::gui {
 
-struct Stage {
+struct Surroundings {
   Document document;
   Selection selection;
   FilterStack filters{document};
