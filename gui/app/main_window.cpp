@@ -2,11 +2,14 @@
 
 #include <QApplication>
 #include <QDragEnterEvent>
+#include <QFile>
 #include <QLabel>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QSettings>
 #include <QStatusBar>
+#include <QThreadPool>
+#include <QUrl>
 
 #include "gui/app/chips_bar.h"
 #include "gui/app/explore_bar.h"

@@ -1,8 +1,10 @@
 // Where the views are, and how everything looks.
 #include <QApplication>
 #include <QSettings>
+#include <QStyle>
 #include <QStyleFactory>
 #include <QTabBar>
+#include <QToolBar>
 
 #include "gui/app/main_window.h"
 #include "gui/app/notes_panel.h"

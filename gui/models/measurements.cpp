@@ -30,7 +30,7 @@ Expected<std::vector<Row>> rows_of_json(const std::string& text) {
   json j = poly::read_json(text);
   if (j.is_discarded()) return refuse("not valid JSON");
   if (j.is_object())
-    for (const auto& [k, v] : json(j).items())
+    for (const json& v : json::array_t(j.begin(), j.end()))
       if (v.is_array() && !v.empty() && v.front().is_object()) {
         j = v;
         break;

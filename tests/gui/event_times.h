@@ -10,15 +10,16 @@
 
 namespace nautilus::gui {
 
+struct LongestEvent {
+  double ms = 0;
+  std::string event, receiver;
+};
+
 class EventTimes : public QApplication {
  public:
   using QApplication::QApplication;
-  struct Longest {
-    double ms = 0;
-    std::string event, receiver;
-  };
-  static void start() { longest_ = {}, on_ = true; }
-  static Longest stop() { return on_ = false, longest_; }
+  static void start() { longest_ = LongestEvent(), on_ = true; }
+  static LongestEvent stop() { return on_ = false, longest_; }
 
   bool notify(QObject* receiver, QEvent* e) override {
     if (!on_ || depth_ > 0) return QApplication::notify(receiver, e);
@@ -44,7 +45,7 @@ class EventTimes : public QApplication {
   }
   inline static bool on_ = false;
   inline static int depth_ = 0;
-  inline static Longest longest_;
+  inline static LongestEvent longest_;
 };
 
 }  // namespace nautilus::gui

@@ -14,7 +14,7 @@ namespace {
 using Phase = LiveSearch::Phase;
 constexpr int kPatience = 60'000;
 
-const sched::Session& softmax() {
+const sched::Session& small_softmax() {
   static const sched::Session s = [] {
     SpecRequest r;
     r.spec = "softmax";
@@ -43,7 +43,7 @@ void expect_sound(const Document& d) {
 TEST(LiveSearch, GrowsTheDocumentAndEndsByItself) {
   Document d;
   LiveSearch s(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   QSignalSpy grew(&d, &Document::appended), ended(&s, &LiveSearch::ended);
   s.explore({0, 200, 0});
   EXPECT_EQ(s.phase(), Phase::Running);
@@ -64,7 +64,7 @@ TEST(LiveSearch, GrowsTheDocumentAndEndsByItself) {
 TEST(LiveSearch, PauseStepResumeStop) {
   Document d;
   LiveSearch s(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   s.step();
   ASSERT_TRUE(paused(s));
   const size_t one = d.nodes().size();
@@ -89,7 +89,7 @@ TEST(LiveSearch, PauseStepResumeStop) {
 TEST(LiveSearch, GoesOnFromWhatIsThere) {
   Document d;
   LiveSearch s(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   s.explore({0, 50, 0});
   ASSERT_TRUE(QTest::qWaitFor([&] { return s.phase() == Phase::Paused; }, kPatience));
   sched::SearchNode mine;
@@ -110,7 +110,7 @@ TEST(LiveSearch, GoesOnFromWhatIsThere) {
 TEST(LiveSearch, BeginsBesideWhatWasMadeByHand) {
   Document d;
   LiveSearch s(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   sched::SearchNode mine;
   mine.parent = 0;
   mine.state = sched::NodeState::Illegal;
@@ -127,7 +127,7 @@ TEST(LiveSearch, BeginsBesideWhatWasMadeByHand) {
 TEST(LiveSearch, TransformsByHandWhileItRuns) {
   Document d;
   LiveSearch s(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   s.explore({0, 0, 0});
   ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > 5; }, kPatience));
   int made = -2;
@@ -148,7 +148,7 @@ TEST(LiveSearch, TransformsByHandWhileItRuns) {
 TEST(LiveSearch, BelowACandidateAndEverythingAgain) {
   Document d;
   LiveSearch s(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   s.explore({0, 30, 0});
   ASSERT_TRUE(paused(s));
   const auto expanded = std::find_if(d.nodes().begin() + 1, d.nodes().end(), [](const auto& n) {
@@ -172,7 +172,7 @@ TEST(LiveSearch, BelowACandidateAndEverythingAgain) {
 TEST(LiveSearch, AnotherMachineCostsEverythingAgain) {
   Document d;
   LiveSearch s(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   s.explore({0, 60, 0});
   ASSERT_TRUE(paused(s));
   const int best = d.best().front();
@@ -187,14 +187,14 @@ TEST(LiveSearch, AnotherMachineCostsEverythingAgain) {
 TEST(LiveSearch, AnotherDocumentDropsIt) {
   Document d;
   auto s = std::make_unique<LiveSearch>(d);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   s->explore({0, 0, 0});
   ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > 5; }, kPatience));
   QElapsedTimer t;
   t.start();
   s->drop();
   EXPECT_LT(t.elapsed(), 50);
-  d.set_session(softmax(), "");
+  d.set_session(small_softmax(), "");
   QTest::qWait(300);
   EXPECT_EQ(d.nodes().size(), 1u);
   s->explore({0, 0, 0});
@@ -207,7 +207,7 @@ TEST(LiveSearch, AnotherDocumentDropsIt) {
 TEST(LiveSearch, AProgramThatCannotBeReadIsRefused) {
   Document d;
   LiveSearch s(d);
-  sched::Session broken = softmax();
+  sched::Session broken = small_softmax();
   broken.program_naut = "naut 1\nprogram";
   d.set_session(broken, "");
   QSignalSpy refused(&s, &LiveSearch::refused);

@@ -36,7 +36,7 @@ TEST(Responsive, InterfaceThreadDuringALiveSearch) {
   });
   user.start(250);
   QTest::qWait(8000);
-  const EventTimes::Longest longest = EventTimes::stop();
+  const LongestEvent longest = EventTimes::stop();
   std::printf("%zu candidates; longest event %.1f ms of processor time (%s to %s), longest gap of a 5 ms "
               "heartbeat %.1f ms\n",
               w.document().nodes().size(), longest.ms, longest.event.c_str(),
