@@ -314,14 +314,19 @@ bool Engine::settle(int structure) {
   for (int attempt = 0; among_best(structure) && structure != written_; ++attempt) {
     const int node = standing_.of_structure.at(structure).node;
     if (settled_.contains(node)) return true;
-    const Expected<Plan> plan = plan_of(program_, result_, node);
-    const poly::Verification v =
-        plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
-    if (v.ok) return settled_.insert(node).second;
+    std::string why;
+    try {
+      const Expected<Plan> plan = plan_of(program_, result_, node);
+      const poly::Verification v =
+          plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
+      if (v.ok) return settled_.insert(node).second;
+      why = plan ? v.verdict.why : plan.error().text();
+    } catch (const isl::exception& e) {
+      why = e.what();
+    }
     if (poly::out_of_time()) return false;
     if (before_answer_) mark(node);
-    set_state(node, NodeState::Failed,
-              "at its tile sizes: " + (plan ? v.verdict.why : plan.error().text()));
+    set_state(node, NodeState::Failed, "at its tile sizes: " + why);
     standing_.forget(structure, attempt + 1 < kAttempts);
   }
   return true;
