@@ -11,7 +11,7 @@ namespace nautilus::gui {
 namespace {
 
 constexpr double kMarker = 7, kCell = 3;  // pixels
-constexpr size_t kStamps = 5000;          // more bins than that are painted as squares
+constexpr size_t kStamps = 1500;          // more bins than that are painted as squares
 constexpr int kJoined = 40;               // with no more candidates all have their levels joined
 
 QPainterPath shape_of(int level, QPointF c, double size) {

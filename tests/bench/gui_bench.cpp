@@ -1,12 +1,14 @@
 // Frame times of the search tree and the roofline with 100,000 candidates, rendered in software at
 // 1920 x 1080: every frame after a pan or a zoom is painted whole into an image. Prints the median
-// and the 95th percentile; exits with 1 when one of these is over 16 ms.
+// and the 95th percentile in time of the painting thread, which other programs on the machine do
+// not change, and the median on the clock; exits with 1 when a 95th percentile is over 16 ms.
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QImage>
 #include <QMouseEvent>
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 
 #include "gui/views/roofline.h"
@@ -25,21 +27,30 @@ double at_quantile(std::vector<double> v, double q) {
   return v[std::min(v.size() - 1, static_cast<size_t>(q * static_cast<double>(v.size())))];
 }
 
+double thread_ms() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
+}
+
 // `step` moves the canvas, frame by frame.
 void measure(const char* what, Canvas* canvas, int frames, const std::function<void(int)>& step) {
   QImage image(canvas->size(), QImage::Format_ARGB32_Premultiplied);
-  std::vector<double> ms;
+  std::vector<double> ms, clock;
   QElapsedTimer t;
   for (int k = 0; k < frames; ++k) {
     t.start();
+    const double before = thread_ms();
     step(k);
     canvas->render(&image);
-    ms.push_back(static_cast<double>(t.nsecsElapsed()) / 1e6);
+    ms.push_back(thread_ms() - before);
+    clock.push_back(static_cast<double>(t.nsecsElapsed()) / 1e6);
   }
   const double p95 = at_quantile(ms, 0.95);
   over = over || p95 > kLimit;
-  std::printf("%-58s median %5.1f ms   95 %% %5.1f ms   most %5.1f ms%s\n", what,
-              at_quantile(ms, 0.5), p95, at_quantile(ms, 1), p95 > kLimit ? "   OVER 16 ms" : "");
+  std::printf("%-58s median %5.1f ms   95 %% %5.1f ms   most %5.1f ms   clock %5.1f ms%s\n", what,
+              at_quantile(ms, 0.5), p95, at_quantile(ms, 1), at_quantile(clock, 0.5),
+              p95 > kLimit ? "   OVER 16 ms" : "");
 }
 
 void pan_and_zoom(const char* name, Canvas* canvas) {
@@ -67,8 +78,7 @@ int main(int argc, char** argv) {
   Surroundings stage;
   QElapsedTimer t;
   t.start();
-  nautilus::sched::Session session =
-      big_session(count, 1, kH200);
+  nautilus::sched::Session session = big_session(count, 1, kH200);
   std::printf("%d candidates, %zu of them best; made in %lld ms\n", count,
               session.result.best.size(), static_cast<long long>(t.elapsed()));
   SearchTreeView tree(stage.shared(), nullptr);
