@@ -7,6 +7,7 @@
 #include <QToolBar>
 
 #include "gui/app/main_window.h"
+#include "gui/app/explore_bar.h"
 #include "gui/app/notes_panel.h"
 #include "gui/app/start_page.h"
 #include "gui/app/view_dock.h"
