@@ -9,7 +9,7 @@
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 
-#include "tests/gui/stage.h"
+#include "tests/gui/surroundings.h"
 
 namespace nautilus::gui {
 namespace {
@@ -34,7 +34,7 @@ QByteArray content(const QString& file) {
 }
 
 TEST(Exporting, Pictures) {
-  Stage stage;
+  Surroundings stage;
   Square view(stage.shared());
   QTemporaryDir dir;
   for (const char* name : {"a.svg", "a.png", "a.pdf"}) {
@@ -57,7 +57,7 @@ TEST(Exporting, Pictures) {
 }
 
 TEST(Exporting, Data) {
-  Stage stage;
+  Surroundings stage;
   Square view(stage.shared());
   QTemporaryDir dir;
   ASSERT_FALSE(export_view(view, stage.theme, dir.filePath("a.csv")));
@@ -67,7 +67,7 @@ TEST(Exporting, Data) {
 }
 
 TEST(Exporting, Refusals) {
-  Stage stage;
+  Surroundings stage;
   Square view(stage.shared());
   QTemporaryDir dir;
   EXPECT_TRUE(export_view(view, stage.theme, dir.filePath("a.docx")));
