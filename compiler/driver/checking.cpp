@@ -1,46 +1,14 @@
-#include "compiler/driver/checking.h"
-
 #include <algorithm>
 #include <numeric>
 #include <random>
 
+#include "compiler/driver/checking_runs.h"
 #include "compiler/lower/lower.h"
-#include "compiler/runtime/extents.h"
 #include "compiler/runtime/runtime.h"
 
 namespace nautilus::driver {
 
 namespace {
-
-constexpr int64_t kElements = int64_t(1) << 23;    // of all tensors together
-constexpr uint64_t kOperations = 150'000'000;      // of one run of the interpreter
-constexpr uint64_t kTileOperations = 150'000'000;  // of the tile program
-constexpr double kTolerance = 1e-2;                // of a tensor's largest magnitude
-
-double since(std::chrono::steady_clock::time_point t) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
-}
-
-// Tile sizes of an axis in any of the plan's kernels, as one that all divide; 0: none.
-int64_t tile_of(const sched::Knobs& knobs, const std::string& axis) {
-  int64_t t = 0;
-  const std::string plain = "tile." + axis;
-  for (const auto& [name, value] : knobs)
-    if (value > 0 && (name == plain || name.ends_with("." + plain)))
-      t = t ? std::lcm(t, value) : value;
-  return t;
-}
-
-int64_t elements_of(const memory::Module& m, const poly::Sizes& sizes = {}) {
-  int64_t total = 0;
-  for (const memory::TensorDecl& t : m.tensors) {
-    int64_t n = 1;
-    for (const IndexExpr& e : t.extents)
-      if (__builtin_mul_overflow(n, e.evaluate(sizes), &n)) return INT64_MAX;
-    if (__builtin_add_overflow(total, n, &total)) return INT64_MAX;
-  }
-  return total;
-}
 
 // Instructions of a kernel in order, without what they work on.
 void outline(const memory::Region& r, std::string& out) {
@@ -80,70 +48,6 @@ Expected<Sibling> sibling(const Loaded& in, const sched::Plan& plan, const PlanL
   auto lowered = lower_plan(*r.schedule, quiet);
   if (!lowered) return lowered.error();
   return Sibling{*program, *std::move(lowered)};
-}
-
-// First element of an output that differs by more than rounding explains.
-std::optional<std::string> difference(const tile::Module& m, const poly::Sizes& sizes,
-                                      const poly::Buffers& want, const poly::Buffers& got) {
-  for (const tile::TensorDecl& t : m.tensors) {
-    if (t.kind != poly::TensorKind::Output) continue;
-    const auto &x = want.at(t.name), &y = got.at(t.name);
-    double scale = 1e-3;
-    for (double v : x)
-      if (std::isfinite(v)) scale = std::max(scale, std::abs(v));
-    for (size_t e = 0; e < x.size(); ++e) {
-      if (x[e] == y[e] || (std::isnan(x[e]) && std::isnan(y[e]))) continue;
-      if (std::abs(x[e] - y[e]) <= kTolerance * scale) continue;
-      std::vector<int64_t> extents;
-      for (const IndexExpr& d : t.extents) extents.push_back(d.evaluate(sizes));
-      return t.name + runtime::element_text(extents, int64_t(e)) + " is " + std::to_string(y[e]) +
-             ", the tile program computes " + std::to_string(x[e]);
-    }
-  }
-  return std::nullopt;
-}
-
-// One run of the interpreter: every block, or those at the corners of the grid.
-struct Run {
-  memory::Interpretation result;
-  uint64_t blocks = 0, of = 0;
-  bool finished = true;  // within the operations allowed
-};
-Expected<Run> run_blocks(const memory::Module& m, const poly::Sizes& sizes,
-                         const poly::Buffers& inputs, bool all) {
-  Run r;
-  memory::InterpretOptions o;
-  o.max_ops = kOperations;
-  if (!all)
-    o.which = [&r](const std::vector<int64_t>& at, const std::vector<int64_t>& extents) {
-      bool corner = true;
-      for (size_t d = 0; d < at.size(); ++d)
-        corner = corner && (at[d] == 0 || at[d] + 1 == extents[d]);
-      ++r.of;
-      r.blocks += corner;
-      return corner;
-    };
-  auto found = memory::interpret(m, sizes, inputs, o);
-  if (!found) return found.error();
-  r.result = *std::move(found);
-  std::erase_if(r.result.faults, [&](const memory::Fault& f) {
-    if (f.kind != memory::FaultKind::Budget) return false;
-    r.finished = false;
-    return true;
-  });
-  return r;
-}
-
-Refusal faulty(const std::string& name, const poly::Sizes& sizes, const memory::Fault& f) {
-  std::string where = f.instr;
-  if (!f.block.empty()) {
-    where += (where.empty() ? "block" : ", block");
-    for (int64_t b : f.block) where += " " + std::to_string(b);
-  }
-  return Refusal{
-      "check kernel " + name + poly::with_sizes(sizes), where,
-      "the memory interpreter finds " + std::string(memory::fault_name(f.kind)) + ": " + f.text,
-      "another plan; --no-check hands the kernel out as it is"};
 }
 
 }  // namespace
@@ -219,7 +123,7 @@ class Checking {
   Expected<KernelCheck> run() {
     const auto start = std::chrono::steady_clock::now();
     if (auto bad = all()) return *bad;
-    c_.seconds = since(start);
+    c_.seconds = seconds_since(start);
     return c_;
   }
 
@@ -323,7 +227,7 @@ class Checking {
       leave_out("values: " + want.error().why);
       return std::nullopt;
     }
-    if (auto bad = difference(at.lowered.tile, {}, *want, run->result.outputs))
+    if (auto bad = output_difference(at.lowered.tile, {}, *want, run->result.outputs))
       return Refusal{"check kernel " + m.name + poly::with_sizes(sizes), "",
                      "it computes other values than the tile program: " + *bad,
                      "another plan; --no-check hands the kernel out as it is"};
@@ -337,121 +241,6 @@ class Checking {
 Expected<KernelCheck> check_kernels(const Loaded& in, const sched::Plan& plan,
                                     const PlanLowering& how, const LoweredPlan& own) {
   return Checking(in, plan, how, own).run();
-}
-
-namespace {
-
-// Values of one open size: with full tiles and a rest, one more and one less than a tile, a tile,
-// one, none. Multiples stay multiples.
-std::vector<int64_t> values_of(const Loaded& in, const sched::Plan& plan, const memory::Module& m,
-                               const poly::Sizes& small, const std::string& size) {
-  int64_t tile = 0;
-  for (const std::string& a : dims_of(in.general, in.sizes, size))
-    if (const int64_t t = tile_of(plan.knobs, a)) tile = tile ? std::lcm(tile, t) : t;
-  std::vector<int64_t> out;
-  if (tile > 1)
-    out = {small.at(size), tile + 1, 1, tile - 1, tile, 0};
-  else
-    out = {2, 1, 3, 1, 2, 0};
-  const auto multiple = m.multiples.find(size);
-  if (multiple != m.multiples.end())
-    for (int64_t& v : out) v = (v + multiple->second - 1) / multiple->second * multiple->second;
-  return out;
-}
-
-// Whether an index tensor would have to name an element of nothing.
-bool gathers_from_nothing(const poly::Program& p, const memory::Module& m,
-                          const poly::Sizes& sizes) {
-  const auto empty = [&](const poly::Access& a) {
-    for (const memory::TensorDecl& t : m.tensors)
-      for (const poly::Access::Gather& g : a.gathers)
-        if (t.name == a.tensor && t.extents[g.dim].evaluate(sizes) == 0) return true;
-    return false;
-  };
-  for (const poly::Statement& s : p.statements)
-    if (empty(s.write) || std::any_of(s.reads.begin(), s.reads.end(), empty)) return true;
-  return false;
-}
-
-// Together from row to row, then each a row further than the one before: sizes that are equal and
-// that are not.
-std::vector<poly::Sizes> rows_of(const Loaded& in, const OpenProgram& open, const sched::Plan& plan,
-                                 const memory::Module& m) {
-  const poly::Sizes small = small_sizes(in, plan, m, 1);
-  std::vector<std::vector<int64_t>> values;
-  for (const std::string& s : open.sizes) values.push_back(values_of(in, plan, m, small, s));
-  std::vector<poly::Sizes> out;
-  for (size_t step = 0; step < (open.sizes.size() > 1 ? 2 : 1); ++step)
-    for (size_t row = 0; row < values[0].size(); ++row) {
-      poly::Sizes sizes = in.sizes;
-      for (size_t k = 0; k < values.size(); ++k)
-        sizes[open.sizes[k]] = values[k][(row + step * k) % values[k].size()];
-      if (open.facts.evaluate(sizes) && !gathers_from_nothing(*open.program, m, sizes) &&
-          std::find(out.begin(), out.end(), sizes) == out.end())
-        out.push_back(std::move(sizes));
-    }
-  // Large ones may take all the time there is.
-  const auto work = [](const poly::Sizes& sizes) {
-    double product = 1;
-    for (const auto& [name, value] : sizes) product *= double(value);
-    return product;
-  };
-  std::stable_sort(out.begin(), out.end(), [&](const poly::Sizes& a, const poly::Sizes& b) {
-    return work(a) < work(b);
-  });
-  return out;
-}
-
-// One row. Nothing for good; `c` says what was done and what was not.
-std::optional<Refusal> check_at(const OpenProgram& open, const LoweredPlan& own,
-                                const poly::Sizes& sizes, KernelCheck& c) {
-  const memory::Module& m = own.memory;
-  const auto leave_out = [&](const std::string& why) {
-    c.left_out += (c.left_out.empty() ? "" : "; ") + ("at " + poly::sizes_text(sizes) + ": " + why);
-    return std::nullopt;
-  };
-  if (elements_of(m, sizes) > kElements) return leave_out("its tensors are too large to interpret");
-  const poly::Buffers inputs = runtime::make_inputs(*open.program, sizes, 1);
-  auto run = run_blocks(m, sizes, inputs, true);
-  if (!run) return leave_out(run.error().why);
-  c.operations += run->result.ops;
-  if (!run->result.faults.empty()) return faulty(m.name, sizes, run->result.faults[0]);
-  if (!run->finished)
-    return leave_out("blocks after " + std::to_string(kOperations) + " operations");
-  tile::InterpretOptions o;
-  o.max_ops = kTileOperations;
-  const auto want = tile::interpret(own.tile, sizes, inputs, o);
-  if (!want) return leave_out("values: " + want.error().why);
-  if (auto bad = difference(own.tile, sizes, *want, run->result.outputs))
-    return Refusal{"check kernel " + m.name + poly::with_sizes(sizes), "",
-                   "it computes other values than the tile program: " + *bad,
-                   "another plan; --no-check hands the kernel out as it is"};
-  if (!c.done) c.sizes = sizes;
-  if (c.done) c.others.push_back(sizes);
-  c.done = c.every_block = c.values = c.reduced = true;
-  return std::nullopt;
-}
-
-}  // namespace
-
-Expected<KernelCheck> check_open_kernels(const Loaded& in, const OpenProgram& open,
-                                         const sched::Plan& plan, const LoweredPlan& own) {
-  const auto start = std::chrono::steady_clock::now();
-  KernelCheck c;
-  c.sizes = in.sizes;
-  auto rows = poly::with_quota(in.general.context->get(), poly::kDefaultQuota,
-                               [&] { return rows_of(in, open, plan, own.memory); });
-  if (!rows) c.left_out = rows.error().why;
-  for (size_t k = 0; rows && k < rows->size(); ++k) {
-    if (c.operations > kOperations) {
-      c.left_out += (c.left_out.empty() ? "" : "; ") +
-                    (std::to_string(rows->size() - k) + " of the sizes, for want of time");
-      break;
-    }
-    if (auto bad = check_at(open, own, (*rows)[k], c)) return *bad;
-  }
-  c.seconds = since(start);
-  return c;
 }
 
 // Inputs without a program: small integers, normal numbers.
@@ -485,7 +274,7 @@ Expected<KernelCheck> check_kernels(const memory::Module& m, const poly::Sizes& 
   else
     c.left_out = "values: there is no program to compare with";
   c.operations = run->result.ops;
-  c.seconds = since(start);
+  c.seconds = seconds_since(start);
   return c;
 }
 

@@ -1,5 +1,6 @@
 // Every corpus kernel runs the search's best plan on the CPU and matches the double-precision
-// reference, at its typical sizes and at awkward ones.
+// reference, at its typical sizes and at awkward ones; and as CUDA for sm_80 and sm_90 it passes
+// the memory interpreter, and spills nothing where there is a compiler to say so.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,6 +87,20 @@ TEST_P(Corpus, BestPlanAtAwkwardSizes) {
                       std::to_string(about["typical"][name] > 8 ? value : std::min(value, 2)));
     SCOPED_TRACE("every size " + std::to_string(value));
     expect_passes(run(sizes, "60"));
+  }
+}
+
+TEST_P(Corpus, CudaPassesTheInterpreter) {
+  const std::string out = testing::TempDir() + "/nautilus-corpus-" + GetParam().name;
+  for (const char* target : {"sm_80", "sm_90"}) {
+    const Ran r = nautilusc({"compile", GetParam().file, "--kernel", GetParam().name, "--target",
+                             target, "--seconds", "60", "--max-plans", "100", "-o", out, "--json"});
+    ASSERT_EQ(r.status, 0) << target << "\n" << r.out << r.err;
+    const nlohmann::json j = r.json(), checked = j.at("checked");
+    EXPECT_TRUE(checked.at("done").get<bool>()) << target << "\n" << checked;
+    EXPECT_EQ(j.value("spills", 0), 0) << target;
+    EXPECT_TRUE(std::filesystem::exists(out + "/kernel.cu"));
+    std::filesystem::remove_all(out);
   }
 }
 

@@ -307,6 +307,9 @@ int main(int argc, char** argv) {
       for (std::string part; std::getline(in, part, ',');)
         if (const size_t at = part.find('='); at != std::string::npos)
           sizes[part.substr(0, at)] = std::atoll(part.c_str() + at + 1);
+    } else if (a.rfind("-", 0) == 0) {  // asked for help, or mistyped: no folder of that name
+      folder.clear();
+      break;
     } else if (folder.empty()) {
       folder = a;
     } else {

@@ -2,9 +2,9 @@
 precision.
 
     nautilusc compile attention_causal --symbolic B H N M --size N=4096 M=4096 D=128 H=32 -o out
-    python3 tests/gpu/symbolic.py out attention_causal N=4096 M=4096 -- B=1 H=32 D=128 [N=1 M=17 ...]
+    python3 tests/gpu/symbolic.py out attention_causal N=4096 M=4096, N=65 M=17 -- B=1 H=32 D=128
 
-Everything after `--` is fixed; what stands before is one shape a comma: `N=64 M=64, N=65 M=17`.
+Shapes stand before `--`, with commas between them; what stands after it is the same for all.
 """
 import importlib
 import sys
