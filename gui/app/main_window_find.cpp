@@ -31,12 +31,13 @@ void MainWindow::show_palette() {
       QString words = c.action->text();
       words = c.group + ": " + words.remove('&');
       if (const int q = match_quality(words + " " + c.action->statusTip(), text))
-        found << std::pair(q, PaletteEntry{words,
-                                           c.action->shortcut().toString(QKeySequence::NativeText),
-                                           [a = c.action] { a->trigger(); }});
+        found << std::pair(
+            q, PaletteEntry{words, c.action->shortcut().toString(QKeySequence::NativeText),
+                            [a = c.action] { a->trigger(); }});
     }
     if (!text.isEmpty() && !document_.empty())
-      found << std::pair(0, PaletteEntry{tr("Find “%1” among the candidates").arg(text), {},
+      found << std::pair(0, PaletteEntry{tr("Find “%1” among the candidates").arg(text),
+                                         {},
                                          [this, text] { show_find(text); }});
     best_first(found, most);
     QList<PaletteEntry> out;
@@ -64,8 +65,9 @@ void MainWindow::show_find(const QString& first) {
     if (is_number && document_.node(id)) out << entry(*document_.node(id));
     for (const QString& statement : statements())
       if (match_quality(statement, text))
-        out << PaletteEntry{tr("Statement %1").arg(statement), {},
-                            [this, statement] { selection_.select_statement(statement); }};
+        out << PaletteEntry{tr("Statement %1").arg(statement), {}, [this, statement] {
+                              selection_.select_statement(statement);
+                            }};
     const Filter has{Filter::Field::Text, Filter::Op::Contains, {}, text};
     for (const sched::SearchNode& n : document_.nodes()) {
       if (out.size() >= most) break;
@@ -73,8 +75,9 @@ void MainWindow::show_find(const QString& first) {
     }
     return out;
   };
-  auto* p = new Palette(tr("Find candidates"),
-                        tr("A number, or words of a decision, reason, transform or note"), find, this);
+  auto* p =
+      new Palette(tr("Find candidates"),
+                  tr("A number, or words of a decision, reason, transform or note"), find, this);
   p->setObjectName("find");
   p->line()->setText(first);
   p->open();
@@ -107,7 +110,7 @@ bool MainWindow::start_lesson(const QString& name) {
   }
   when_safe([this, player, name] {
     show_start_page(false);
-    dock("lesson")->reveal();
+    reveal("lesson");
     if (!player->play(name)) tell_problem(tr("Lesson"), tr("'%1' cannot be played.").arg(name));
   });
   return true;

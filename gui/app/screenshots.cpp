@@ -1,15 +1,16 @@
 #include "gui/app/screenshots.h"
 
-#include <QBuffer>
 #include <QCoreApplication>
 #include <QDir>
 #include <QElapsedTimer>
+#include <QImage>
 #include <QPixmap>
 #include <QThread>
 
 #include "autosched/file.h"
 #include "gui/app/exporting.h"
 #include "gui/app/main_window.h"
+#include "gui/app/small_png.h"
 #include "gui/app/view_dock.h"
 
 namespace nautilus::gui {
@@ -45,16 +46,20 @@ int write_screenshots(MainWindow& window, const QString& directory, double secon
     wait_until(0.05, [] { return false; });
   };
   settle();
+  // Something to compare: the two best, unless somebody chose.
+  Document& document = window.document();
+  const std::vector<int> best = document.best();
+  if (document.pins().empty())
+    for (size_t k = 0; k < std::min<size_t>(2, best.size()); ++k)
+      document.set_pinned(best[k], true);
+  settle();
   const auto grab = [&](const QString& name) {
-    QBuffer png;
-    png.open(QIODevice::WriteOnly);
-    window.grab().save(&png, "PNG");
     return keep(sched::write_file_atomically(dir.filePath(name).toStdString(),
-                                             png.data().toStdString()));
+                                             small_png(window.grab().toImage()).toStdString()));
   };
   if (!grab("window.png")) return -1;
   for (View* v : window.views()) {
-    if (ViewDock* d = window.dock(v->name())) d->reveal();
+    window.reveal(v->name());
     settle();
     for (const char* ending : {".png", ".svg"})
       if (!keep(export_picture(*v, window.theme(), dir.filePath(v->name() + ending),

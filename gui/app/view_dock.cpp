@@ -7,11 +7,16 @@
 
 namespace nautilus::gui {
 
+// Less than its controls would like: the window fits small screens, and whoever needs a view makes
+// it larger.
+constexpr QSize kLeastDock(160, 72);
+
 ViewDock::ViewDock(const QString& name, const QString& title, QWidget* content, QWidget* parent)
     : QDockWidget(title, parent) {
   setObjectName(name);
   setWidget(content);
   content->setAccessibleName(title);
+  content->setMinimumSize(kLeastDock);
   auto* bar = new QWidget(this);
   auto* box = new QHBoxLayout(bar);
   box->setContentsMargins(6, 1, 2, 1);
@@ -20,6 +25,8 @@ ViewDock::ViewDock(const QString& name, const QString& title, QWidget* content, 
   QFont f = label->font();
   f.setBold(true);
   label->setFont(f);
+  label->setMinimumWidth(kLeastDock.width() / 4);
+  label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   box->addWidget(label, 1);
   const auto button = [&](const QString& glyph, const QString& what, const QString& object) {
     auto* b = new QToolButton(bar);

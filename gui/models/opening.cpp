@@ -1,6 +1,7 @@
 #include "gui/models/opening.h"
 
 #include <QDir>
+#include <QFile>
 #include <QFileInfo>
 #include <cstdio>
 
@@ -82,13 +83,22 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
   return s;
 }
 
-Expected<sched::Session> open_any(const std::string& path, const std::string& machine) {
-  const QString name = text(path);
-  if (name.endsWith(".json")) return sched::load_session(path);
+Expected<Opened> open_any(const std::string& path, const std::string& machine) {
+  char first = 0;
+  QFile file(text(path));
+  const bool braces = QFileInfo(file).isFile() && file.open(QIODevice::ReadOnly) &&
+                      file.getChar(&first) && first == '{';
+  if (braces || path.ends_with(".json")) {
+    auto s = sched::load_session(path);
+    if (!s) return s.error();
+    return Opened{*std::move(s), true};
+  }
   SpecRequest r;
   r.spec = path;
   r.machine = machine;
-  return session_of(r);
+  auto s = session_of(r);
+  if (!s) return s.error();
+  return Opened{*std::move(s), false};
 }
 
 QList<CorpusFamily> corpus_families() {
