@@ -38,10 +38,11 @@ ViewDock::ViewDock(const QString& name, const QString& title, QWidget* content, 
     box->addWidget(b);
     return b;
   };
-  QToolButton* menu = button("≡", tr("Menu of this view: its commands and exports"), "menu");
-  menu->setPopupMode(QToolButton::InstantPopup);
-  menu->setMenu(new QMenu(menu));
-  menu->setStyleSheet("QToolButton::menu-indicator { image: none; }");
+  QToolButton* open = button("≡", tr("Menu of this view: its commands and exports"), "menu");
+  auto* menu = new QMenu(open);
+  menu->setToolTipsVisible(true);
+  connect(open, &QToolButton::clicked, menu,
+          [open, menu] { menu->popup(open->mapToGlobal(QPoint(0, open->height()))); });
   connect(button("❐", tr("Float or dock"), "float"), &QToolButton::clicked, this,
           [this] { setFloating(!isFloating()); });
   connect(button("✕", tr("Close; the View menu brings it back"), "close"), &QToolButton::clicked,
@@ -50,7 +51,7 @@ ViewDock::ViewDock(const QString& name, const QString& title, QWidget* content, 
 }
 
 void ViewDock::set_menu(const QList<QAction*>& actions) {
-  titleBarWidget()->findChild<QToolButton*>("menu")->menu()->addActions(actions);
+  titleBarWidget()->findChild<QMenu*>()->addActions(actions);
 }
 
 void ViewDock::reveal() {

@@ -12,7 +12,7 @@
 namespace nautilus::gui {
 namespace {
 
-QString text(const std::string& s) { return QString::fromStdString(s); }
+QString in_qt(const std::string& s) { return QString::fromStdString(s); }
 
 std::string hex_hash(const std::string& s) {
   return QString::number(sched::text_hash(s), 16).rightJustified(16, '0').toStdString();
@@ -85,7 +85,7 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
 
 Expected<Opened> open_any(const std::string& path, const std::string& machine) {
   char first = 0;
-  QFile file(text(path));
+  QFile file(in_qt(path));
   const bool braces = QFileInfo(file).isFile() && file.open(QIODevice::ReadOnly) &&
                       file.getChar(&first) && first == '{';
   if (braces || path.ends_with(".json")) {
@@ -107,21 +107,21 @@ QList<CorpusFamily> corpus_families() {
     out.push_back({f, {}});
   for (const driver::CorpusKernel& k : driver::corpus_kernels())
     for (CorpusFamily& f : out)
-      if (f.name == family_of(text(k.name))) f.kernels.push_back({text(k.name), text(k.about)});
+      if (f.name == family_of(in_qt(k.name))) f.kernels.push_back({in_qt(k.name), in_qt(k.about)});
   out.removeIf([](const CorpusFamily& f) { return f.kernels.isEmpty(); });
   return out;
 }
 
 QStringList corpus_models() {
   QStringList out;
-  for (const QString& f : QDir(text(sched::corpus_dir()) + "/models").entryList({"*.json"}))
+  for (const QString& f : QDir(in_qt(sched::corpus_dir()) + "/models").entryList({"*.json"}))
     out << f.chopped(5);
   return out;
 }
 
 QStringList machine_names() {
   QStringList out;
-  for (const std::string& id : sched::list_machines()) out << text(id);
+  for (const std::string& id : sched::list_machines()) out << in_qt(id);
   if (!out.contains("cpu")) out << "cpu";
   return out;
 }
