@@ -97,7 +97,7 @@ void MainWindow::make_commands() {
           const sched::SearchNode* n = document_.node(selection_.now().node);
           if (n && n->parent >= 0) selection_.select(n->parent);
         });
-  c.add("go.find", go, tr("&Find…"), "Ctrl+F",
+  c.add("go.find", go, tr("F&ind…"), "Ctrl+F",
         tr("Find candidates by number, decision, reason or transform, and statements"),
         [this] { show_find(); });
   c.add("go.palette", go, tr("&Commands…"), "Ctrl+P", tr("Find and run any command"),

@@ -3,6 +3,8 @@
 #include <QBuffer>
 #include <QHash>
 #include <algorithm>
+#include <climits>
+#include <tuple>
 #include <vector>
 
 namespace nautilus::gui {
@@ -16,12 +18,30 @@ int colour_distance(QRgb a, QRgb b) {
   return 2 * r * r + 4 * g * g + l * l;
 }
 
+// Half by how many pixels have them, half by how far they are from all chosen before: a colour of a
+// few pixels may be the one that matters.
 QList<QRgb> png_palette(const QHash<QRgb, int>& count) {
-  std::vector<std::pair<int, QRgb>> all;
-  for (auto at = count.begin(); at != count.end(); ++at) all.emplace_back(-at.value(), at.key());
-  std::sort(all.begin(), all.end());
+  struct Candidate {
+    int pixels, far;
+    QRgb colour;
+  };
+  std::vector<Candidate> all;
+  for (auto at = count.begin(); at != count.end(); ++at)
+    all.push_back({at.value(), INT_MAX, at.key()});
   QList<QRgb> out;
-  for (size_t k = 0; k < std::min(kPngColours, all.size()); ++k) out << all[k].second;
+  while (!all.empty() && static_cast<size_t>(out.size()) < kPngColours) {
+    const bool popular = static_cast<size_t>(out.size()) < kPngColours / 2;
+    const auto next =
+        std::max_element(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
+          return popular ? std::tie(a.pixels, a.colour) < std::tie(b.pixels, b.colour)
+                         : std::tie(a.far, a.colour) < std::tie(b.far, b.colour);
+        });
+    const QRgb chosen = next->colour;
+    out << chosen;
+    *next = all.back();
+    all.pop_back();
+    for (Candidate& c : all) c.far = std::min(c.far, colour_distance(c.colour, chosen));
+  }
   return out;
 }
 

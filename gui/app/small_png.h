@@ -6,7 +6,7 @@
 
 namespace nautilus::gui {
 
-// With a palette: the 256 colours that most pixels have; others become the nearest of them.
+// With a palette of 256 colours; others become the nearest of them.
 QByteArray small_png(const QImage& image);
 
 }  // namespace nautilus::gui

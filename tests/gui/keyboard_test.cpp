@@ -11,6 +11,7 @@
 
 #include "gui/app/key_sheet.h"
 #include "gui/views/schedule_view.h"
+#include "gui/views/step_editor.h"
 #include "tests/gui/window_rig.h"
 
 namespace nautilus::gui {
@@ -92,7 +93,16 @@ TEST(Keyboard, ExploreSelectApplySave) {
   ASSERT_TRUE(menu);
   for (int k = 0; k < 60 && (!menu->activeAction() || menu->activeAction()->text() != "tile"); ++k)
     press(w, Qt::Key_Down);
+  ASSERT_TRUE(menu->activeAction());
+  EXPECT_EQ(menu->activeAction()->text(), "tile");
   press(w, Qt::Key_Return);
+  const auto* editor = schedule.findChild<StepEditor*>();
+  ASSERT_TRUE(editor);
+  ASSERT_TRUE(wait_until(60, [&] { return editor->attempt().has_value(); }));
+  EXPECT_TRUE(editor->isVisible());
+  EXPECT_FALSE(editor->attempt()->verdict.malformed)
+      << editor->verdict_label()->text().toStdString();
+  EXPECT_TRUE(within(&schedule)) << "the editor takes the keyboard";
   rig.settle();
   const size_t before = w.document().nodes().size();
   press(w, QKeySequence("Ctrl+Return"));

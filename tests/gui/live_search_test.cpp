@@ -160,11 +160,10 @@ TEST(LiveSearch, BelowACandidateAndEverythingAgain) {
   d.set_session(small_softmax(), "");
   s.explore({0, 30, 0});
   ASSERT_TRUE(paused(s));
-  const auto expanded = std::find_if(d.nodes().begin() + 1, d.nodes().end(), [](const auto& n) {
-    return n.state == sched::NodeState::Expanded;
-  });
-  ASSERT_NE(expanded, d.nodes().end());
-  const int root = expanded->id;
+  const auto open = std::find_if(d.nodes().begin() + 1, d.nodes().end(),
+                                 [](const auto& n) { return n.state == sched::NodeState::Open; });
+  ASSERT_NE(open, d.nodes().end());
+  const int root = open->id;
   s.explore_below(root);
   ASSERT_TRUE(QTest::qWaitFor([&] { return s.root() == root; }, kPatience));
   const int first = static_cast<int>(d.nodes().size());
