@@ -32,6 +32,10 @@ Expected<LessonNumber> number_from_words(const std::string& words) {
       n.of = parts[k + 1];
     } else if (parts[k] == "over") {
       n.over = parts[k + 1];
+    } else if (parts[k] == "times") {
+      n.times.push_back(parts[k + 1]);
+    } else if (parts[k] == "as") {
+      n.unit = parts[k + 1];
     } else if (const size_t eq = parts[k + 1].find('=');
                parts[k] == "at" && eq != std::string::npos) {
       const std::string digits = parts[k + 1].substr(eq + 1);
@@ -68,6 +72,15 @@ std::vector<LessonNumber> quoted(const std::string& markdown) {
     return "";
   });
   return out;
+}
+
+std::vector<LessonNumber> quoted(const LessonStep& step) {
+  std::string all = step.text + step.after;
+  if (step.question) {
+    all += step.question->text;
+    for (const LessonQuestion::Choice& c : step.question->choices) all += c.text;
+  }
+  return gui::quoted(all);
 }
 
 }  // namespace nautilus::gui
