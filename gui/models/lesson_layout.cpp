@@ -139,7 +139,9 @@ Expected<std::string> interpreted(const std::string& dir, const std::string& wha
   if (!run) return run.error();
   if (run->faults.empty()) return std::string("clean");
   const memory::Fault& f = run->faults[0];
-  return std::string(memory::fault_name(f.kind)) + ": " + f.text.substr(0, f.text.find('\n'));
+  std::string first = f.text.substr(0, f.text.find('\n'));
+  if (first.ends_with(':')) first.pop_back();
+  return std::string(memory::fault_name(f.kind)) + ": " + first;
 }
 
 }  // namespace nautilus::gui

@@ -204,7 +204,11 @@ LessonRun::Seen LessonRun::observe(int node, int parent,
               alike && !came ? Seen::Look : Seen::No);
   LessonOutcome outcome;
   outcome.step = steps[0];
-  outcome.reason = made.reason;
+  // The verdict's words; a candidate's own may be about its cost.
+  const bool exactly = as_asked(wanted->step, steps[0], {});
+  outcome.reason = came && !came->reason.empty()        ? came->reason
+                   : exactly && !wanted->reason.empty() ? wanted->reason
+                                                        : made.reason;
   outcome.verdict = made.state == sched::NodeState::Illegal         ? "illegal"
                     : made.verdict == poly::VerdictKind::Repairable ? "repaired"
                     : made.state == sched::NodeState::Unknown       ? "unknown"

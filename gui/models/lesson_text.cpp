@@ -10,6 +10,8 @@ std::string to_string(const LessonNumber& n) {
   if (n.of != "start" || !n.over.empty()) out += " of " + n.of;
   if (!n.over.empty()) out += " over " + n.over;
   for (auto& [name, value] : n.knobs) out += " at " + name + "=" + std::to_string(value);
+  for (const std::string& t : n.times) out += " times " + t;
+  if (!n.unit.empty()) out += " as " + n.unit;
   return out;
 }
 

@@ -352,10 +352,14 @@ Expected<double> LessonWork::value(const LessonNumber& n, const std::string& ste
   const auto c = cost_for(n, step);
   if (!c) return c.error();
   const sched::Cost& cost = **c;
+  // The search's bound, which views show, knows more than the cost alone.
+  const double bound = step == "best" && n.knobs.empty()
+                           ? searched_.nodes[static_cast<size_t>(searched_.best[0])].lower_bound
+                           : cost.lower_bound;
   const sched::ResourceProfile& r = cost.profile;
   const std::pair<const char*, double> simple[] = {
       {"seconds", cost.seconds},
-      {"lower_bound", cost.lower_bound},
+      {"lower_bound", bound},
       {"blocks", r.blocks},
       {"shared_bytes", r.shared_bytes},
       {"register_bytes", r.register_bytes},
@@ -364,7 +368,7 @@ Expected<double> LessonWork::value(const LessonNumber& n, const std::string& ste
       {"compulsory_bytes", r.compulsory_bytes},
       {"steps", r.steps},
       {"waves", r.blocks / std::max(1, options_.machine.units)},
-      {"slack", cost.lower_bound > 0 ? cost.seconds / cost.lower_bound : 0},
+      {"slack", bound > 0 ? cost.seconds / bound : 0},
       {"units", options_.machine.units}};
   for (auto& [name, v] : simple)
     if (n.what == name) return v;

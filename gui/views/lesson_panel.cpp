@@ -21,6 +21,15 @@ QPushButton* button(const QString& text, const QString& tip, QWidget* parent) {
   return b;
 }
 
+// A verdict's reason, as far as there is room for it.
+QString shortened(const std::string& reason) {
+  constexpr qsizetype kRoom = 220;
+  const QString all = QString::fromStdString(reason);
+  if (all.size() <= kRoom) return all;
+  const qsizetype end = all.lastIndexOf(' ', kRoom);
+  return all.left(end < 0 ? kRoom : end) + QObject::tr(" … (all of it in Why)");
+}
+
 }  // namespace
 
 QString transform_words(const LessonTransform& t) {
@@ -53,7 +62,7 @@ LessonPanel::LessonPanel(const LessonRun& run, const Theme& theme, Fill fill, QW
   row->setContentsMargins(0, 0, 0, 0);
   number_ = new QLineEdit(number_row_);
   number_->setObjectName("lesson-number");
-  number_->setPlaceholderText(tr("a number: 64, 1.5e6, 12 k, 3/4"));
+  number_->setPlaceholderText(tr("64, 1.5e6, 12 k, 3/4"));
   number_->setToolTip(tr("Your prediction; Enter says it"));
   number_->setAccessibleName(tr("Your prediction"));
   unit_ = new QLabel(number_row_);
@@ -154,6 +163,8 @@ void LessonPanel::refresh(const QString& hint) {
   for (QAbstractButton* b : group_->buttons()) b->setEnabled(open);
   if (!open && p.guess && s.question && s.question->kind != LessonQuestion::Kind::Number)
     if (QAbstractButton* b = group_->button(static_cast<int>(*p.guess))) b->setChecked(true);
+  if (!open && !p.guess && p.answer && (!s.transform || p.node >= 0))
+    if (QAbstractButton* b = group_->button(p.answer->choice)) b->setChecked(true);
   predict_->setVisible(open);
   show_->setVisible(open);
   // A verdict is revealed by doing it.
@@ -188,8 +199,7 @@ void LessonPanel::refresh(const QString& hint) {
                                                          : theme_.good();
       words = QString("%1<br><span style='color:%2'><b>%3 %4</b></span>")
                   .arg(words.toHtmlEscaped(), c.name(), illegal ? "✗" : "✓", verdict);
-      if (!p.outcome.reason.empty())
-        words += ": " + QString::fromStdString(p.outcome.reason).toHtmlEscaped();
+      if (!p.outcome.reason.empty()) words += ": " + shortened(p.outcome.reason).toHtmlEscaped();
     } else {
       words = words.toHtmlEscaped();
     }

@@ -10,6 +10,8 @@
 
 namespace nautilus::gui {
 
+constexpr int kLeastWidth = 340;  // choices do not wrap
+
 View* make_lesson_view(Shared shared, QWidget* parent) { return new LessonView(shared, parent); }
 
 LessonView::LessonView(Shared shared, QWidget* parent) : View(shared, parent), run_(this) {
@@ -36,6 +38,7 @@ LessonView::LessonView(Shared shared, QWidget* parent) : View(shared, parent), r
 void LessonView::make_pages() {
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(8, 8, 8, 8);
+  setMinimumWidth(kLeastWidth);
   pages_ = new QStackedWidget(this);
   all->addWidget(pages_);
   lessons_ = new QListWidget(pages_);

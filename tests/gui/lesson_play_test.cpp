@@ -142,27 +142,6 @@ TEST(LessonClaims, BoundsNeverFallOnTheWayDown) {
   EXPECT_GT(compared, 100);
 }
 
-// What the text of "split_k" says: below the learner's own candidate the search overtakes.
-TEST(LessonClaims, BelowSplitKTheSearchOvertakes) {
-  const auto lesson = load_lesson(lessons_dir(), "split_k");
-  ASSERT_TRUE(lesson);
-  Desk desk(*lesson);
-  ASSERT_TRUE(desk.exploration);
-  LessonWork work(*lesson, desk.program, desk.session.options, desk.session.result);
-  const auto cut = work.outcome("cut");
-  ASSERT_TRUE(cut);
-  const auto node = desk.exploration->add_by_hand(0, {cut->step});
-  ASSERT_TRUE(node);
-  EXPECT_FALSE(desk.exploration->explore_below(*node));
-  const double before = desk.session.result.nodes[static_cast<size_t>(desk.best())].seconds;
-  desk.exploration->run({0, 0, desk.session.result.plans_costed + 60, 0});
-  double after = before;
-  for (const sched::SearchNode& n : desk.exploration->result().nodes)
-    if (n.state == sched::NodeState::Complete && n.seconds > 0) after = std::min(after, n.seconds);
-  std::cout << "best " << before << " s, below split-k " << after << " s\n";
-  EXPECT_LT(after, before);
-}
-
 INSTANTIATE_TEST_SUITE_P(Corpus, PlayedLesson, ::testing::ValuesIn(lesson_files()),
                          [](const auto& info) { return info.param; });
 

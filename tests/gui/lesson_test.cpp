@@ -158,7 +158,7 @@ TEST(LessonRun, TypedNumbers) {
   EXPECT_EQ(number_typed("3 * 2 MB"), 6e6);
   EXPECT_EQ(number_typed("5."), 5);
   for (const char* bad : {"", "many", "1/0", "--3", "1e999", "3 4", "4 *", "* 4", "12 apples", "/3",
-                          "1e99999", "2 x", "3 4 MB"})
+                          "1e99999", "2 x y", "3 4 MB"})
     EXPECT_FALSE(number_typed(bad)) << bad;
 }
 

@@ -136,6 +136,7 @@ TEST(LessonWindow, LeftInTheMiddleAndGoneOnWith) {
     r.next();
   }
   ASSERT_EQ(r.run().at(), 4);
+  r.window->set_problem_handler([](const QString&, const QString&) {});  // nothing asks
   const int rights = r.run().rights();
   ASSERT_TRUE(r.open("softmax"));
   EXPECT_FALSE(r.run().playing());
@@ -239,6 +240,20 @@ TEST(LessonWindow, UnknownAndDamagedLessonsSaySo) {
   }
   qunsetenv("NAUTILUS_CORPUS");
   fs::remove_all(dir);
+}
+
+TEST(LessonWindow, PicturesOfEveryStep) {
+  StudentRig r;
+  ASSERT_TRUE(r.play("parallelism"));
+  const int files = write_lesson_pictures(*r.window, r.dir.filePath("steps"), 60);
+  EXPECT_TRUE(r.run().finished());
+  const QDir dir(r.dir.filePath("steps"));
+  const QStringList pngs = dir.entryList({"*.png"}), svgs = dir.entryList({"*.svg"});
+  EXPECT_EQ(svgs.size(), r.run().count());
+  EXPECT_EQ(files, pngs.size() + svgs.size());
+  EXPECT_GT(pngs.size(), svgs.size());
+  EXPECT_TRUE(pngs.contains("04-grid-done.png")) << pngs.join(" ").toStdString();
+  for (const QString& png : pngs) EXPECT_GE(QImage(dir.filePath(png)).width(), 900);
 }
 
 // Every view that lessons may name is one of the window.
