@@ -28,21 +28,34 @@ std::vector<std::string> split_at(const std::string& text, char at) {
   return out;
 }
 
+// Whether a line says `words`, where '_' stands for a space or itself.
+bool says(const std::string& line, const std::string& words) {
+  const auto same = [](char there, char asked) {
+    return there == asked || (asked == '_' && there == ' ');
+  };
+  return std::search(line.begin(), line.end(), words.begin(), words.end(), same) != line.end();
+}
+
 // The first line is "# sizes M=128 N8=16"; lines with `without` are left out.
 Expected<MemoryProgram> load_memory(const std::string& path, const std::string& without) {
   const Expected<std::string> text = sched::read_file(path);
   if (!text) return text.error();
   std::string kept;
   poly::Sizes sizes;
+  int left_out = 0;
   for (const std::string& line : split_at(*text, '\n')) {
     if (line.starts_with("# sizes ")) {
       for (const std::string& word : split_at(line.substr(8), ' '))
         if (const size_t eq = word.find('='); eq != std::string::npos && word.size() - eq < 8)
           sizes[word.substr(0, eq)] = std::atoll(word.c_str() + eq + 1);
-    } else if (without.empty() || line.find(without) == std::string::npos) {
+    } else if (without.empty() || !says(line, without)) {
       kept += line + "\n";
+    } else {
+      ++left_out;
     }
   }
+  if (!without.empty() && left_out == 0)
+    return Refusal{"read a memory program", path, "no line says '" + without + "'", ""};
   auto m = memory::parse(kept, path);
   if (!m) return m.error();
   if (const auto bad = memory::verify(*m)) return *bad;
@@ -128,8 +141,7 @@ Expected<std::string> interpreted(const std::string& dir, const std::string& wha
   if (parts.size() < 2 || parts.size() > 3 || parts[0] != "interpreted" ||
       parts[1].find('/') != std::string::npos)
     return Refusal{"interpret " + what, "", "this names no memory program", "interpreted.NAME"};
-  std::string without = parts.size() == 3 ? parts[2] : "";
-  std::replace(without.begin(), without.end(), '_', ' ');
+  const std::string without = parts.size() == 3 ? parts[2] : "";
   const auto p = load_memory(dir + "/" + parts[1] + ".mtile", without);
   if (!p) return p.error();
   memory::InterpretOptions o;

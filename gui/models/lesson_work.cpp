@@ -396,7 +396,7 @@ Expected<double> LessonWork::value(const LessonNumber& n, const std::string& ste
 }
 
 Expected<std::string> LessonWork::quote(const LessonNumber& n) {
-  if (auto said = words(n)) return said;
+  if (auto said = words(n); said || n.what.starts_with("interpreted.")) return said;
   const auto v = number(n);
   if (!v) return v.error();
   return lesson_value(n, *v);

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "autosched/file.h"
+#include "gui/models/lesson_layout.h"
 #include "gui/models/lesson_run.h"
 
 namespace nautilus::gui {
@@ -145,6 +146,27 @@ TEST(LessonCorpus, NoTextGivesItsAnswerAway) {
             << name << ", " << s.id << ": " << to_string(n);
     }
   }
+}
+
+// What the lesson on warp roles rests on.
+TEST(LessonCorpus, TheInterpreterFindsWhatWasLeftOut) {
+  const std::string dir = lessons_dir();
+  for (const auto& [what, found] : {std::pair("interpreted.warp_roles", "clean"),
+                                    {"interpreted.warp_roles.wait_full", "in_flight"},
+                                    {"interpreted.warp_roles.arrive_empty", "deadlock"},
+                                    {"interpreted.warp_roles.wait_empty", "in_flight"},
+                                    {"interpreted.warp_roles.proxy_fence", "missing_fence"}}) {
+    const auto said = interpreted(dir, what);
+    ASSERT_TRUE(said) << said.error().text();
+    EXPECT_TRUE(said->starts_with(found)) << what << ": " << *said;
+  }
+  EXPECT_EQ(memory_number(dir, "memory.warp_roles.roles"), 2);
+  EXPECT_EQ(memory_number(dir, "memory.warp_roles.ring_bytes"), 131072);
+  for (const char* bad : {"interpreted.warp_roles.no_such_words", "interpreted.none", "interpreted",
+                          "interpreted...", "interpreted.../x"})
+    EXPECT_FALSE(interpreted(dir, bad)) << bad;
+  for (const char* bad : {"memory.warp_roles", "memory.warp_roles.colour", "memory.none.roles"})
+    EXPECT_FALSE(memory_number(dir, bad)) << bad;
 }
 
 TEST(LessonCorpus, DamagedFilesAreNamedAndTheOthersStay) {
