@@ -92,6 +92,7 @@ void CompareView::build() {
   bar->addWidget(count_);
   all->addLayout(bar);
   tabs_ = new QTabWidget;
+  tabs_->tabBar()->setAccessibleName(tr("Figures, script or code"));
   tabs_->setDocumentMode(true);
   metrics_ = new MetricTable(shared_.theme, this);
   table_ = new QTableView;
