@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <QAbstractButton>
+#include <QAbstractItemView>
+#include <QCompleter>
 #include <QFile>
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
 #include <QTimer>
+#include <utility>
 
 #include "gui/app/key_sheet.h"
 #include "gui/views/schedule_view.h"
@@ -39,14 +42,18 @@ bool within(const QWidget* view) {
 // Types a name into the file dialog that comes up, and agrees.
 void answer_file_dialog(const QString& name) {
   auto* look = new QTimer(qApp);
-  QObject::connect(look, &QTimer::timeout, [look, name] {
+  QObject::connect(look, &QTimer::timeout, [look, name, typed = false]() mutable {
     auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
-    if (!dialog) return;
-    look->deleteLater();
-    look->stop();
+    if (!dialog) {
+      if (typed) look->deleteLater();
+      return;
+    }
     auto* line = dialog->findChild<QLineEdit*>("fileNameEdit");
-    line->selectAll();
-    QTest::keyClicks(line, name);
+    if (!std::exchange(typed, true)) {
+      line->selectAll();
+      QTest::keyClicks(line, name);
+    }
+    if (line->completer()) line->completer()->popup()->hide();
     QTest::keyClick(line, Qt::Key_Return);
   });
   look->start(20);
