@@ -1,6 +1,6 @@
 // How the parallel coordinates look. Few lines are drawn one by one in the colour of their time;
 // many as density, in a picture that is kept until lines or axes change: panning only moves it.
-// While a brush moves, what it lights is drawn with half the pixels each way, and finely at rest.
+// While a brush moves, what it lights is drawn with a third of the pixels each way, and finely at rest.
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
@@ -250,7 +250,7 @@ void ParallelView::paint_all(QPainter& p, bool cached) {
     p.drawImage(origin, base_);
   }
   if (some && !few) {
-    const int pixels = coarse_ ? 2 : 1;
+    const int pixels = coarse_ ? 3 : 1;
     if (bright_.isNull() || !cached) bright_ = layer(&lit_, theme.accent(), pixels);
     p.drawImage(QRectF(origin, QSizeF(bright_.size() * pixels)), bright_);
   }
