@@ -11,7 +11,7 @@
 namespace nautilus::gui {
 namespace {
 
-using Phase = LiveSearch::Phase;
+using SearchPhase = LiveSearch::Phase;
 constexpr int kPatience = 60'000;
 
 const sched::Session& small_softmax() {
@@ -27,7 +27,7 @@ const sched::Session& small_softmax() {
 }
 
 bool paused(const LiveSearch& s) {
-  return QTest::qWaitFor([&] { return s.phase() == Phase::Paused; }, kPatience);
+  return QTest::qWaitFor([&] { return s.phase() == SearchPhase::Paused; }, kPatience);
 }
 
 // Ids are rows, parents come first, and what is listed exists.
@@ -46,9 +46,9 @@ TEST(LiveSearch, GrowsTheDocumentAndEndsByItself) {
   d.set_session(small_softmax(), "");
   QSignalSpy grew(&d, &Document::appended), ended(&s, &LiveSearch::ended);
   s.explore({0, 80, 0});
-  EXPECT_EQ(s.phase(), Phase::Running);
+  EXPECT_EQ(s.phase(), SearchPhase::Running);
   ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 1; }, kPatience));
-  EXPECT_EQ(s.phase(), Phase::Paused);
+  EXPECT_EQ(s.phase(), SearchPhase::Paused);
   EXPECT_GE(grew.count(), 1);
   EXPECT_EQ(ended[0][0].value<sched::StopReason>(), sched::StopReason::PlanBudget);
   EXPECT_GE(d.session().result.plans_costed, 80);
@@ -100,7 +100,7 @@ TEST(LiveSearch, GoesOnFromWhatIsThere) {
   LiveSearch s(d);
   d.set_session(small_softmax(), "");
   s.explore({0, 50, 0});
-  ASSERT_TRUE(QTest::qWaitFor([&] { return s.phase() == Phase::Paused; }, kPatience));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return s.phase() == SearchPhase::Paused; }, kPatience));
   sched::SearchNode mine;
   mine.parent = 0;
   mine.state = sched::NodeState::Illegal;
@@ -146,7 +146,7 @@ TEST(LiveSearch, TransformsByHandWhileItRuns) {
   });
   ASSERT_TRUE(QTest::qWaitFor([&] { return made != -2; }, kPatience));
   EXPECT_EQ(made, -1);
-  EXPECT_EQ(s.phase(), Phase::Running);
+  EXPECT_EQ(s.phase(), SearchPhase::Running);
   const size_t before = d.nodes().size();
   EXPECT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > before; }, kPatience));
   s.pause();
@@ -229,7 +229,7 @@ TEST(LiveSearch, AProgramThatCannotBeReadIsRefused) {
   QSignalSpy refused(&s, &LiveSearch::refused);
   s.explore({1, 0, 0});
   ASSERT_TRUE(QTest::qWaitFor([&] { return refused.count() == 1; }, kPatience));
-  EXPECT_NE(s.phase(), Phase::Running);
+  EXPECT_NE(s.phase(), SearchPhase::Running);
 }
 
 }  // namespace
