@@ -46,11 +46,13 @@ struct Why {
   }
 };
 
-// What the numbers of a pruned node are compared with.
+// What the document knows of a node besides the node itself.
 struct WhyContext {
-  double best_seconds = 0;    // 0: there is no plan yet
+  double best_seconds = 0;    // of the best other plan; 0: there is none
   int same_as = -1;           // Duplicate: of which node
   std::string same_decision;  // and how that came to be
+  std::optional<sched::MeasuredPlan> measured;
+  bool wrong() const { return measured && !measured->right; }
 };
 
 // Explains path.back(). The parent is replayed without checks; the steps of the node are checked
@@ -67,8 +69,9 @@ Why explain(const WhyInput& in, const std::atomic<bool>* stop = nullptr);
 
 bool was_refused(const sched::SearchNode& n);  // illegal, or not known to be legal
 
-// The state in a sentence a newcomer understands: "It was not tried: ...".
+// The state in a sentence a newcomer understands: "Not looked at yet: ...".
 std::string state_sentence(const sched::SearchNode& n, const WhyContext& c);
+std::string measured_sentence(const WhyContext& c);              // "" if it was not measured
 std::string number_text(double value, const std::string& unit);  // "3.66 us", "1.25 GB", "12"
 
 // The script of a node as it is replayed: with the tile sizes of its knobs. The steps of a refused

@@ -97,10 +97,14 @@ WhyView::WhyView(Shared shared, QWidget* parent) : View(shared, parent) {
   });
   connect(&shared_.document, &Document::reset, this, [this] {
     shown_ = -2;
+    waiting_ = false;
     ask();
   });
   connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
     if (ids.contains(shared_.selection.now().node)) shown_ = -2, ask();
+  });
+  connect(&shared_.document, &Document::measured_changed, this, [this](int id) {
+    if (id == shared_.selection.now().node) shown_ = -2, ask();
   });
   connect(&shared_.theme, &Theme::changed, this, [this] {
     if (!waiting_ && why_.node >= 0) show_why();
@@ -132,6 +136,7 @@ WhyContext WhyView::context_of(const sched::SearchNode& n) const {
       c.best_seconds = best->id == n.id ? 0 : best->seconds;
   c.same_as = n.duplicate_of;
   if (const auto* same = shared_.document.node(n.duplicate_of)) c.same_decision = same->decision;
+  c.measured = shared_.document.measured(n.id);
   return c;
 }
 
