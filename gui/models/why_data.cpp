@@ -33,6 +33,7 @@ class Retelling {
     Expected<poly::Schedule> s = start(before);
     if (!s) return out_.remarks.push_back("its parent cannot be made again: " + s.error().text());
     s_ = *s;
+    for (const poly::Repair& r : s_->repairs) out_.inherited.push_back(tell(r));
     for (const poly::TransformStep& step : in_.path.back().steps) {
       if (stop_ && stop_->load()) return;
       if (!add(step)) return;

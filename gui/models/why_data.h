@@ -35,6 +35,7 @@ struct Why {
   std::string decision, reason;
   std::vector<WhyStep> steps;  // up to and including the first that was refused
   int refused = -1;            // index into steps: the one that was, or -1
+  std::vector<RepairStory> inherited;  // corrections that steps before this node rest on
   std::vector<WhyNumber> numbers;
   std::vector<std::string> remarks;  // what could not be found out again, and why
   // The witness's two statements at small sizes, in the order that was asked for.
@@ -52,6 +53,7 @@ struct WhyContext {
   int same_as = -1;           // Duplicate: of which node
   std::string same_decision;  // and how that came to be
   std::optional<sched::MeasuredPlan> measured;
+  std::vector<std::pair<int, std::string>> repaired_at;  // nodes above it that needed corrections
   bool wrong() const { return measured && !measured->right; }
 };
 

@@ -114,7 +114,8 @@ QString step_html(const WhyStep& s, size_t number, const Theme& theme) {
           .arg(number)
           .arg(why_code(step_text(s.step)), verdict_html(without_witness(s.verdict), theme));
   if (!s.verdict.suggest.empty())
-    out += QStringLiteral("<p>%1 %2</p>").arg(QObject::tr("Try:"), why_text(s.verdict.suggest));
+    out += QStringLiteral("<p>%1 %2</p>")
+               .arg(QObject::tr("What may help:"), why_text(s.verdict.suggest));
   for (const WitnessStory& w : s.verdict.witness)
     if (s.verdict.kind == poly::VerdictKind::Illegal) out += witness_html(w, theme);
   for (const VerdictStory& plain : s.plain) {
@@ -127,6 +128,18 @@ QString step_html(const WhyStep& s, size_t number, const Theme& theme) {
   for (const RepairStory& r : s.verdict.repairs) out += repair_html(r, theme);
   for (const std::string& r : s.verdict.relaxations)
     out += QStringLiteral("<p><small>%1</small></p>").arg(why_text(r));
+  return out;
+}
+
+// Corrections that were accepted before: where, with the witness, and what each is.
+QString inherited_html(const Why& w, const WhyContext& c, const Theme& theme) {
+  if (w.inherited.empty() || w.failing()) return QString();
+  QString out = why_heading(QObject::tr("Corrections that it rests on"));
+  for (const auto& [id, decision] : c.repaired_at)
+    out += QStringLiteral("<p><a href='candidate:%1'>%2</a></p>")
+               .arg(id)
+               .arg(QObject::tr("from node %1: %2").arg(id).arg(why_text(decision)));
+  for (const RepairStory& r : w.inherited) out += repair_html(r, theme);
   return out;
 }
 
@@ -192,7 +205,7 @@ QString why_html(const Why& w, const sched::SearchNode& n, const WhyContext& c,
     }
     out += step_html(s, k + 1, theme);
   }
-  return out;
+  return out + inherited_html(w, c, theme);
 }
 
 QString picture_caption(const Why& w) {

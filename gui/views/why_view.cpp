@@ -137,6 +137,13 @@ WhyContext WhyView::context_of(const sched::SearchNode& n) const {
   c.same_as = n.duplicate_of;
   if (const auto* same = shared_.document.node(n.duplicate_of)) c.same_decision = same->decision;
   c.measured = shared_.document.measured(n.id);
+  for (int id : shared_.document.path(n.parent)) {
+    const sched::SearchNode* above = shared_.document.node(id);
+    const bool corrects = std::ranges::any_of(above->steps, [](const poly::TransformStep& s) {
+      return s.name == "rolling_update" || s.name == "split_k";
+    });
+    if (corrects && !was_refused(*above)) c.repaired_at.emplace_back(id, above->decision);
+  }
   return c;
 }
 

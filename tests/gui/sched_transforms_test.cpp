@@ -52,10 +52,11 @@ struct KernelRig : SchedRig {
   }
   // Presses Apply; the new candidate, selected.
   int press() {
-    const size_t before = document.nodes().size();
+    const size_t before = document.nodes().size(), steps = tree().script.size();
     QTest::mouseClick(editor().apply_button(), Qt::LeftButton);
     const int id = static_cast<int>(before);
     EXPECT_TRUE(QTest::qWaitFor([&] { return selection.now().node == id; }, 60'000));
+    EXPECT_TRUE(QTest::qWaitFor([&] { return tree().script.size() == steps + 1; }, 60'000));
     EXPECT_TRUE(idle(view));
     return id;
   }

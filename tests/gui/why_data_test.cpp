@@ -145,11 +145,11 @@ TEST(WhyData, DamagedPathsAreRemarks) {
 TEST(WhyData, SentencesAndNumbers) {
   sched::SearchNode n;
   n.state = sched::NodeState::Bounded;
-  EXPECT_EQ(state_sentence(n, {2e-6, -1, "", {}}),
+  EXPECT_EQ(state_sentence(n, {2e-6, -1, "", {}, {}}),
             "Left out: no plan below it can be faster than those that are known (the best takes "
             "2 us).");
   n.state = sched::NodeState::Duplicate;
-  EXPECT_EQ(state_sentence(n, {0, 7, "fuse", {}}),
+  EXPECT_EQ(state_sentence(n, {0, 7, "fuse", {}, {}}),
             "The same schedule as node 7 (fuse), reached by other steps: it is explored there.");
   std::set<std::string> told;
   for (int k = 0; k <= static_cast<int>(sched::NodeState::Failed); ++k) {
@@ -158,8 +158,9 @@ TEST(WhyData, SentencesAndNumbers) {
     EXPECT_TRUE(told.insert(sentence).second && sentence.back() == '.') << sentence;
   }
   EXPECT_EQ(measured_sentence({}), "");
-  EXPECT_NE(measured_sentence({0, -1, "", sched::MeasuredPlan{1e-6, false, "h200"}}).find("wrong"),
-            std::string::npos);
+  EXPECT_NE(
+      measured_sentence({0, -1, "", sched::MeasuredPlan{1e-6, false, "h200"}, {}}).find("wrong"),
+      std::string::npos);
   EXPECT_EQ(number_text(3.658e-6, "s"), "3.66 us");
   EXPECT_EQ(number_text(2.39, "s"), "2.39 s");
   EXPECT_EQ(number_text(233472, "B"), "233 kB");
