@@ -135,7 +135,6 @@ TEST(SchedOdd, SenselessNumbers) {
       {"shift",
        json{{"node", band}, {"member", "i"}, {"amount", 1}, {"statements", {"no"}}}.dump()},
       {"partition", json{{"node", band}, {"condition", "{ S_m[i : }"}}.dump()},
-      {"split_k", json{{"node", 1}, {"axis", "zz"}, {"parts", 4}}.dump()},
       {"no_such_transform", "{}"},
   };
   QSignalSpy refused(&view.hand_steps(), &HandSteps::refused);

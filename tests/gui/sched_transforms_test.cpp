@@ -86,9 +86,6 @@ std::vector<Recipe> recipes() {
                     {}};
   const Recipe running{
       "rolling_update", "logsumexp", kSequence, "", {{"first", 0}, {"last", 1}, {"depth", 2}}, {}};
-  Recipe online = running;
-  online.kernel = "softmax";
-  online.params["last"] = 2;
   return {
       {"tile", "softmax", kBand, "S_Y_exp", {{"sizes", {16, 32}}}, {}},
       {"split", "softmax", kBand, "S_Y_exp", {{"at", 1}}, {}},
@@ -100,7 +97,7 @@ std::vector<Recipe> recipes() {
       {"reverse", "softmax", kBand, "S_Y_exp", json::object(), {}},
       {"sink", "softmax", kFilter, "S_Y_exp", {{"depth", 2}}, {}},
       {"recompute", "softmax", kBand, "S_Y_exp", {{"stmt", "S_Y_exp"}}, {}},
-      online,
+      running,
       {"lazy_reference", "logsumexp", kBand, "", json::object(), {running}},
       {"split_k", "softmax", kSequence, "", {{"parts", 4}}, {}},
       {"partition", "softmax", kBand, "S_Y_exp", {{"condition", "{ S_Y_exp[i, j] : j < 16 }"}}, {}},
