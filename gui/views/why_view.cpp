@@ -12,6 +12,8 @@
 
 namespace nautilus::gui {
 
+constexpr double kPageWidth = 900, kPictureHeight = 420;  // of an exported picture
+
 WhyPicture::WhyPicture(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
   setMinimumSize(180, 140);
   setAccessibleName(tr("The violated dependence"));
@@ -193,13 +195,19 @@ void WhyView::follow(const QUrl& link) {
   if (what.startsWith(QStringLiteral("statement:"))) shared_.selection.select_statement(value);
 }
 
-QSizeF WhyView::picture_size() const { return {900, picture_->empty() ? 500.0 : 900.0}; }
+// As tall as the words are, with room for the picture.
+QSizeF WhyView::picture_size() const {
+  const std::unique_ptr<QTextDocument> copy(text_->document()->clone());
+  copy->setDefaultFont(shared_.theme.ui());
+  copy->setTextWidth(kPageWidth - 24);
+  return {kPageWidth, copy->size().height() + 36 + (picture_->empty() ? 0 : kPictureHeight)};
+}
 
 void WhyView::paint_picture(QPainter& p, const QRectF& page) {
   p.fillRect(page, shared_.theme.background());
   QRectF words = page.adjusted(12, 12, -12, -12);
   if (!picture_->empty()) {
-    const double height = page.height() * 0.45;
+    const double height = std::min(kPictureHeight, page.height() * 0.45);
     picture_->paint_on(p, QRectF(page.left(), page.bottom() - height, page.width(), height));
     words.setBottom(page.bottom() - height - 6);
   }
