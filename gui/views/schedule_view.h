@@ -45,7 +45,7 @@ class ScheduleView : public View {
 
  protected:
   void showEvent(QShowEvent*) override { ask_tree(); }
-  // Undo and redo are of the steps here, and of the filters elsewhere in the window.
+  // Undo and redo are shortcuts of the window, too: what is focused here takes the keys itself.
   bool event(QEvent* e) override;
   void keyPressEvent(QKeyEvent* e) override;
 
