@@ -3,6 +3,7 @@
 #include <QJsonDocument>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "gui/models/sched_jobs.h"
 #include "polyhedral/json_text.h"
@@ -50,10 +51,14 @@ HandSteps::HandSteps(Document& document, Selection& selection, Bench& bench, QUn
   adder_ = [this](int below, const Steps& steps, Done done) {
     add_through_bench(below, steps, std::move(done));
   };
-  connect(&document_, &Document::reset, this, [this] { undo_.clear(); });
+  connect(&document_, &Document::reset, this, [this] {  // what was asked of the old one is void
+    undo_.clear();
+    ++life_;
+    if (std::exchange(waiting_, 0) > 0) busy_changed(false);
+  });
   connect(&bench_, &Bench::failed, this,
           [this](QObject* asker, const QString&, const QString& why) {
-            if (asker != this) return;
+            if (asker != this || waiting_ == 0) return;
             busy_changed(--waiting_ > 0);
             refused(why);
           });
@@ -62,7 +67,8 @@ HandSteps::HandSteps(Document& document, Selection& selection, Bench& bench, QUn
 void HandSteps::apply(int parent, const Steps& steps) {
   if (!document_.node(parent) || steps.empty()) return refused(tr("There is nothing to apply."));
   busy_changed(++waiting_ > 0);
-  adder_(parent, steps, [this, parent, steps](int node, const QString& why) {
+  adder_(parent, steps, [this, parent, steps, life = life_](int node, const QString& why) {
+    if (life != life_) return;
     busy_changed(--waiting_ > 0);
     if (node < 0) return refused(why);
     enter(parent, node, steps);

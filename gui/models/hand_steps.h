@@ -54,7 +54,7 @@ class HandSteps : public QObject {
   Bench& bench_;
   Adder adder_;
   QUndoStack& undo_;
-  int waiting_ = 0;
+  int waiting_ = 0, life_ = 0;  // life: counts documents
 };
 
 }  // namespace nautilus::gui

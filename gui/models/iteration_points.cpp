@@ -1,6 +1,7 @@
 #include "gui/models/iteration_points.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "gui/models/iteration_scale.h"
 #include "gui/models/verdict_data.h"
@@ -12,6 +13,30 @@ namespace {
 constexpr int64_t kWindow = 40;  // along a dimension that is shown, at real sizes
 
 Refusal stopped_early() { return Refusal{"draw the iterations", "", "stopped", ""}; }
+
+// "i + 2j - 1": an index value as isl writes it.
+std::string affine_words(const isl::aff& a) {
+  std::ostringstream all;
+  all << a;
+  const std::string text = all.str();
+  const size_t begin = text.rfind("[("), end = text.rfind(")]");
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return text;
+  return text.substr(begin + 2, end - begin - 2);
+}
+
+// The condition on data under which an instance counts: "j < length".
+std::string guard_words(const poly::Statement& st) {
+  const Expr named = substitute(st.guard, [&](const Expr& e) {
+    std::optional<Expr> out;
+    const auto k = static_cast<size_t>(e->index);
+    if (e->op == Op::Read && k < st.reads.size()) out = Expr::var(st.reads[k].tensor);
+    if (e->op == Op::Index && k < st.indices.size()) out = Expr::var(affine_words(st.indices[k]));
+    return out;
+  });
+  std::string text = to_string(named);
+  std::erase(text, '`');
+  return text;
+}
 
 }  // namespace
 
@@ -114,6 +139,9 @@ std::optional<Refusal> PointMaker::add_statement(const std::string& name) {
   for (size_t d = 0; d < info.dims.size(); ++d) info.reduced.push_back(reduces(st, d));
   info.tensor = st.write.tensor;
   std::tie(info.x, info.y) = best_dims(st);
+  if (st.guard)
+    out_.notes.push_back("an instance of " + name + " counts only where " + guard_words(st) +
+                         ", which is data: all are drawn");
   const int number = static_cast<int>(out_.statements.size());
   const isl::set seen = window(st, st.domain);
   windows_.emplace(name, seen);

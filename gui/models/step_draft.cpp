@@ -13,12 +13,33 @@ bool mentions(const std::string& help, const char* word) {
   return help.find(word) != std::string::npos;
 }
 
+// What the help says up to its first comma or semicolon: "the band, right above a sequence".
 bool may_be(const poly::ParamInfo& p, poly::NodeKind kind) {
-  const bool band = mentions(p.help, "band"), sequence = mentions(p.help, "sequence"),
-             filter = mentions(p.help, "filter");
+  const std::string head = p.help.substr(0, p.help.find_first_of(",;"));
+  const bool band = mentions(head, "band"), sequence = mentions(head, "sequence"),
+             filter = mentions(head, "filter");
   if (!band && !sequence && !filter) return true;
   return (band && kind == poly::NodeKind::Band) || (sequence && kind == poly::NodeKind::Sequence) ||
          (filter && kind == poly::NodeKind::Filter);
+}
+
+// Beyond its kind: "with the repairs", "right above a sequence", "the root sequence".
+bool is_asked_for(const TreePicture& tree, const poly::ParamInfo& p, int row) {
+  const TreeBox& b = tree.boxes[static_cast<size_t>(row)];
+  if (mentions(p.help, "with the repairs")) return !b.repairs.empty();
+  if (mentions(p.help, "the root")) return row == 0;
+  if (!mentions(p.help, "right above a sequence")) return true;
+  return std::ranges::any_of(b.children, [&](int c) {
+    return tree.boxes[static_cast<size_t>(c)].kind == poly::NodeKind::Sequence;
+  });
+}
+
+bool feeds(const TreePicture& tree, const TreeBox& from, const TreeBox& to) {
+  auto below = [](const TreeBox& b, const std::string& s) {
+    return std::ranges::find(b.statements, s) != b.statements.end();
+  };
+  return std::ranges::any_of(
+      tree.feeds, [&](const auto& f) { return below(from, f.first) && below(to, f.second); });
 }
 
 const poly::ParamInfo* node_param(const poly::TransformInfo& t) {
@@ -52,6 +73,19 @@ int nearest(const TreePicture& tree, const poly::ParamInfo& p, poly::NodeId sele
   return rows.front();
 }
 
+// For a second node: the first behind `row` that reads what is computed there, else the first
+// behind it.
+int reader_of(const TreePicture& tree, const poly::ParamInfo& p, int row) {
+  const TreeBox& from = tree.boxes[static_cast<size_t>(row)];
+  int behind = -1;
+  for (int r : eligible_rows(tree, p)) {
+    if (r <= from.last) continue;
+    if (behind < 0) behind = r;
+    if (feeds(tree, from, tree.boxes[static_cast<size_t>(r)])) return r;
+  }
+  return behind;
+}
+
 // The child of `sequence` that the selected node is in, else its first.
 int child_with(const TreePicture& tree, int sequence, poly::NodeId selected) {
   for (int r = tree.row_of(selected); r >= 0; r = tree.boxes[static_cast<size_t>(r)].parent)
@@ -83,10 +117,24 @@ void draft_range(const TreePicture& tree, int sequence, poly::NodeId selected, j
   out["depth"] = std::max(1, depth == 1000 ? 1 : depth);
 }
 
-json member_names(const TreeBox& band) {
+// Something that changes the order.
+json backwards(const TreeBox& band) {
   json out = json::array();
-  for (const TreeMember& m : band.members) out.push_back(m.name);
+  for (auto m = band.members.rbegin(); m != band.members.rend(); ++m) out.push_back(m->name);
   return out;
+}
+
+json some_statement(const TreeBox& band, const std::string& wanted) {
+  if (band.statements.empty()) return json::array();
+  const bool there = std::ranges::find(band.statements, wanted) != band.statements.end();
+  return json::array({there ? wanted : band.statements.back()});
+}
+
+// Where everything is to begin with stands first in these lists.
+json first_choice_of(const poly::ParamInfo& p) {
+  if (p.choices.empty()) return "";
+  if (p.name == "mapping") return "grid";
+  return p.name == "scope" ? p.choices.back() : p.choices.front();
 }
 
 json first_value(const TreePicture& tree, const poly::TransformInfo& t, const poly::ParamInfo& p,
@@ -110,15 +158,15 @@ json first_value(const TreePicture& tree, const poly::TransformInfo& t, const po
       const bool known = std::find(names.begin(), names.end(), statement) != names.end();
       if (known && p.name != "into") return statement;
       if (p.name == "by" && names.size() > 1) return names[1];
-      return names.empty() ? json("") : json(p.name == "into" ? names.back() : names.front());
+      return names.empty() ? json("") : json(names.front());
     }
     case ParamKind::NameList:
-      if (p.name == "order" && band) return member_names(*band);
-      if (p.name == "member") return "*";
-      if (p.name == "statements" && band) return json(band->statements);
+      if (p.name == "order" && band) return backwards(*band);
+      if (p.name == "member") return band && !band->members.empty() ? band->members[0].name : "*";
+      if (p.name == "statements" && band) return some_statement(*band, statement);
       return json::array();
     case ParamKind::Choice:
-      return p.choices.empty() ? json("") : json(p.choices.front());
+      return first_choice_of(p);
     case ParamKind::Text:
       return p.name == "condition" ? "full" : "";
   }
@@ -131,7 +179,9 @@ std::vector<int> eligible_rows(const TreePicture& tree, const poly::ParamInfo& p
   std::vector<int> out;
   for (size_t k = 0; k < tree.boxes.size(); ++k)
     if (may_be(p, tree.boxes[k].kind)) out.push_back(static_cast<int>(k));
-  return out;
+  std::vector<int> narrow = out;
+  std::erase_if(narrow, [&](int row) { return !is_asked_for(tree, p, row); });
+  return narrow.empty() ? out : narrow;  // none: the verdict says what is missing
 }
 
 std::vector<std::string> name_choices(const TreePicture& tree, const poly::TransformInfo& t,
@@ -147,7 +197,17 @@ std::vector<std::string> name_choices(const TreePicture& tree, const poly::Trans
   }
   if (p.name == "tensor") return tree.temporaries;
   if (p.name == "axis" || p.name == "dims") return tree.axes;
-  if (p.name == "stmt" || p.name == "into" || p.name == "statements") return tree.statements;
+  if (p.name == "into" && params.contains("stmt")) {
+    for (const auto& [from, to] : tree.feeds)
+      if (params["stmt"] == from) out.push_back(to);
+    return out.empty() ? tree.statements : out;
+  }
+  if (p.name == "stmt") {
+    for (const auto& [from, to] : tree.feeds)
+      if (std::ranges::find(out, from) == out.end()) out.push_back(from);
+    return out.empty() ? tree.statements : out;
+  }
+  if (p.name == "into" || p.name == "statements") return tree.statements;
   if (p.name == "pays" && has_param(t, "first"))
     for (const std::string& from : tree.statements)
       for (const std::string& to : tree.statements)
@@ -161,7 +221,8 @@ json first_draft(const TreePicture& tree, const poly::TransformInfo& t, poly::No
   for (const poly::ParamInfo& p : t.params) {
     if (p.optional) continue;
     if (p.kind == poly::ParamKind::Node) {
-      const int row = nearest(tree, p, selected);
+      const int given = out.contains("node") ? tree.row_of(out["node"].get<int>()) : -1;
+      const int row = given < 0 ? nearest(tree, p, selected) : reader_of(tree, p, given);
       out[p.name] = row < 0 ? 0 : tree.boxes[static_cast<size_t>(row)].id;
     } else {
       out[p.name] = first_value(tree, t, p, out, statement);

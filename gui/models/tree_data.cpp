@@ -55,6 +55,25 @@ int append(const poly::Schedule& s, const poly::Node& n, const json& j, int pare
   return row;
 }
 
+void add_names(const poly::Program& p, TreePicture& out) {
+  std::set<std::string> reduced, known;
+  for (const poly::Statement& st : p.statements) {
+    out.statements.push_back(st.name);
+    const std::vector<std::string> dims = poly::dim_names(st.domain);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (known.insert(dims[d]).second) out.axes.push_back(dims[d]);
+      const auto over = [&](int r) { return r == static_cast<int>(d); };
+      if (st.reduction && std::ranges::any_of(st.reduction->dims, over)) reduced.insert(dims[d]);
+    }
+    for (const poly::Statement& reader : p.statements)
+      if (reader.name != st.name && std::ranges::any_of(reader.reads, [&](const poly::Access& a) {
+            return a.tensor == st.write.tensor;
+          }))
+        out.feeds.emplace_back(st.name, reader.name);
+  }
+  std::ranges::stable_partition(out.axes, [&](const std::string& a) { return reduced.count(a); });
+}
+
 bool same_box(const TreePicture& a, const TreeBox& x, const TreePicture& b, const TreeBox& y) {
   auto parent_id = [](const TreePicture& p, const TreeBox& t) {
     return t.parent < 0 ? -1 : p.boxes[static_cast<size_t>(t.parent)].id;
@@ -109,12 +128,7 @@ TreePicture tree_picture(const poly::Schedule& s) {
         t.name, std::string(poly::scope_name(scope == s.scopes.end() ? poly::Scope::Global
                                                                      : scope->second)));
   }
-  std::set<std::string> axes;
-  for (const poly::Statement& st : s.program->statements) {
-    out.statements.push_back(st.name);
-    for (const std::string& d : poly::dim_names(st.domain))
-      if (axes.insert(d).second) out.axes.push_back(d);
-  }
+  add_names(*s.program, out);
   out.script = s.script;
   return out;
 }

@@ -37,9 +37,10 @@ struct TreeBox {
 struct TreePicture {
   std::vector<TreeBox> boxes;                               // preorder: a box's row is its index
   std::vector<std::pair<std::string, std::string>> scopes;  // temporaries: "P", "register"
-  std::vector<std::string> statements, temporaries, axes;
-  std::vector<poly::TransformStep> script;  // from the initial schedule
-  int row_of(poly::NodeId id) const;        // -1: none
+  std::vector<std::string> statements, temporaries, axes;   // reduced axes first
+  std::vector<std::pair<std::string, std::string>> feeds;   // statement, one that reads it
+  std::vector<poly::TransformStep> script;                  // from the initial schedule
+  int row_of(poly::NodeId id) const;                        // -1: none
 };
 TreePicture tree_picture(const poly::Schedule& s);
 std::string box_title(const TreeBox& b);  // "band 26 [j0, j]"

@@ -33,6 +33,7 @@ class Retelling {
     Expected<poly::Schedule> s = start(before);
     if (!s) return out_.remarks.push_back("its parent cannot be made again: " + s.error().text());
     s_ = *s;
+    for (const poly::Repair& r : s_->repairs) out_.inherited.push_back(tell(r));
     for (const poly::TransformStep& step : in_.path.back().steps) {
       if (stop_ && stop_->load()) return;
       if (!add(step)) return;
@@ -146,6 +147,7 @@ void add_numbers(const WhyInput& in, Why& out) {
   if (in.context.best_seconds > 0) best = in.context.best_seconds;
   const std::string of_best = best ? "the best plan" : "";
   add("predicted", n.seconds, "s", best, of_best);
+  if (in.context.measured) add("measured", in.context.measured->seconds, "s");
   add("at least, whatever follows", n.lower_bound, "s", best, of_best);
   if (n.state != sched::NodeState::OverCapacity && n.register_bytes <= 0 && n.shared_bytes <= 0)
     return;
@@ -226,37 +228,51 @@ std::string number_text(double value, const std::string& unit) {
 
 std::string state_sentence(const sched::SearchNode& n, const WhyContext& c) {
   using sched::NodeState;
+  const bool repaired = n.verdict == poly::VerdictKind::Repairable;
   switch (n.state) {
     case NodeState::Open:
-      return "Not looked at yet.";
+      return "Not looked at yet: it waits in the queue of the search.";
     case NodeState::Expanded:
-      return n.verdict == poly::VerdictKind::Repairable
-                 ? "Legal with corrections; the search went on from here."
-                 : "Legal; the search went on from here.";
+      return repaired ? "Legal with corrections; there is more below it."
+                      : "Legal: it computes the same. There is more below it.";
     case NodeState::Complete:
-      return n.verdict == poly::VerdictKind::Repairable ? "A complete plan, with corrections."
-                                                        : "A complete plan.";
+      return repaired ? "A complete plan, legal with corrections." : "A complete plan.";
     case NodeState::Illegal:
-      return "Illegal: this order would compute something else.";
+      return "Illegal: this order would compute something else, because instances that depend on "
+             "each other would run the wrong way round.";
     case NodeState::Unknown:
-      return "Unknown: legality could not be decided, so it is not used.";
+      return "Unknown: whether this order is legal could not be decided, so it is not used. That "
+             "does not mean that it is wrong.";
     case NodeState::OverCapacity:
-      return "It does not fit on the machine.";
+      return "It is legal, but does not fit on the machine: a block needs more room than there is.";
     case NodeState::Dominated:
-      return "Dropped: another plan is at least as good in every respect.";
+      return "Left out: the search follows a limited number of candidates, and others promised "
+             "more.";
     case NodeState::Bounded:
-      return "Dropped: nothing below it can beat what is known" +
-             (c.best_seconds > 0 ? " (" + number_text(c.best_seconds, "s") + ")." : ".");
+      return "Left out: no plan below it can be faster than those that are known" +
+             (c.best_seconds > 0 ? " (the best takes " + number_text(c.best_seconds, "s") + ")."
+                                 : ".");
     case NodeState::Duplicate:
       return c.same_as >= 0 ? "The same schedule as node " + std::to_string(c.same_as) +
-                                  (c.same_decision.empty() ? "." : " (" + c.same_decision + ").")
-                            : "The same schedule was reached before.";
+                                  (c.same_decision.empty() ? "" : " (" + c.same_decision + ")") +
+                                  ", reached by other steps: it is explored there."
+                            : "The same schedule was reached before, by other steps.";
     case NodeState::Budget:
-      return "Not finished: a budget ran out.";
+      return "Not tried, or not to the end: a budget ran out. Exploring again goes on here.";
     case NodeState::Failed:
       break;
   }
-  return "It failed.";
+  return "It failed: no plan could be made of it.";
+}
+
+std::string measured_sentence(const WhyContext& c) {
+  if (!c.measured) return "";
+  const std::string from = c.measured->source.empty() ? "" : " (" + c.measured->source + ")";
+  if (c.wrong())
+    return "Measured" + from +
+           ", and its result was wrong: the outputs differ from the reference's. Its time does not "
+           "count.";
+  return "Measured" + from + ", with the right result.";
 }
 
 }  // namespace nautilus::gui

@@ -35,6 +35,7 @@ struct Why {
   std::string decision, reason;
   std::vector<WhyStep> steps;  // up to and including the first that was refused
   int refused = -1;            // index into steps: the one that was, or -1
+  std::vector<RepairStory> inherited;  // corrections that steps before this node rest on
   std::vector<WhyNumber> numbers;
   std::vector<std::string> remarks;  // what could not be found out again, and why
   // The witness's two statements at small sizes, in the order that was asked for.
@@ -46,11 +47,14 @@ struct Why {
   }
 };
 
-// What the numbers of a pruned node are compared with.
+// What the document knows of a node besides the node itself.
 struct WhyContext {
-  double best_seconds = 0;    // 0: there is no plan yet
+  double best_seconds = 0;    // of the best other plan; 0: there is none
   int same_as = -1;           // Duplicate: of which node
   std::string same_decision;  // and how that came to be
+  std::optional<sched::MeasuredPlan> measured;
+  std::vector<std::pair<int, std::string>> repaired_at;  // nodes above it that needed corrections
+  bool wrong() const { return measured && !measured->right; }
 };
 
 // Explains path.back(). The parent is replayed without checks; the steps of the node are checked
@@ -67,8 +71,9 @@ Why explain(const WhyInput& in, const std::atomic<bool>* stop = nullptr);
 
 bool was_refused(const sched::SearchNode& n);  // illegal, or not known to be legal
 
-// The state in a sentence a newcomer understands: "It was not tried: ...".
+// The state in a sentence a newcomer understands: "Not looked at yet: ...".
 std::string state_sentence(const sched::SearchNode& n, const WhyContext& c);
+std::string measured_sentence(const WhyContext& c);              // "" if it was not measured
 std::string number_text(double value, const std::string& unit);  // "3.66 us", "1.25 GB", "12"
 
 // The script of a node as it is replayed: with the tile sizes of its knobs. The steps of a refused

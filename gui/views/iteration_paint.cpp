@@ -1,4 +1,5 @@
 // How an iteration scene is painted.
+#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 
@@ -17,21 +18,35 @@ int64_t label_stride(double cell_pixels, double label_pixels) {
   return stride;
 }
 
-// A line with a head that ends at the rims of the two cells.
-void paint_dependence(QPainter& p, QPointF from, QPointF to, double head) {
+// A bow with a head that ends at the rims of the two cells; its middle. Long ones bend, so that
+// arrows along one row do not lie on each other.
+QPointF paint_dependence(QPainter& p, QPointF from, QPointF to, double head) {
   const QPointF d = to - from;
   const double length = std::hypot(d.x(), d.y());
-  if (length < 1) return;
-  const QPointF u = d / length, n(-u.y(), u.x());
+  if (length < 1) return from;
+  const QPointF u = d / length, side(u.y(), -u.x());
+  const double bend = length < 1.5 * IterationScene::kCell
+                          ? 0
+                          : std::min(0.14 * length, 1.5 * IterationScene::kCell);
+  const QPointF bent = (from + to) / 2 + side * bend;
+  auto towards = [](QPointF a, QPointF b) {
+    const QPointF way = b - a;
+    return way / std::max(1e-9, std::hypot(way.x(), way.y()));
+  };
   const double rim = std::min(9.0, length / 4);
-  const QPointF a = from + u * rim, b = to - u * rim;
-  p.drawLine(a, b - u * head * 0.6);
-  const QPointF tip[3] = {b, b - u * head + n * head * 0.5, b - u * head - n * head * 0.5};
+  const QPointF out = towards(from, bent), in = towards(bent, to), n(-in.y(), in.x());
+  const QPointF a = from + out * rim, b = to - in * rim, stem = b - in * head * 0.6;
+  QPainterPath path(a);
+  path.quadTo(bent, stem);
+  p.setBrush(Qt::NoBrush);
+  p.drawPath(path);
+  const QPointF tip[3] = {b, b - in * head + n * head * 0.5, b - in * head - n * head * 0.5};
   const QPen pen = p.pen();
   p.setPen(Qt::NoPen);
   p.setBrush(pen.color());
   p.drawPolygon(tip, 3);
   p.setPen(pen);
+  return (a + 2 * bent + stem) / 4;
 }
 
 }  // namespace
@@ -56,9 +71,14 @@ void IterationScene::paint_axes(QPainter& p, const Theme& theme, const Panel& pa
   }
   if (panel.choice.y >= 0) {
     const int64_t stride = label_stride(kCell * scale, 16);
-    for (int64_t k = 0; k < panel.rows; k += stride)
-      p.drawText(QRectF(g.left() - 44, g.top() + static_cast<double>(k) * kCell, 38, kCell),
-                 Qt::AlignRight | Qt::AlignVCenter, QString::number(panel.y0 + k));
+    QColor patch = theme.background();  // arrows pass behind the numbers
+    patch.setAlphaF(0.8f);
+    for (int64_t k = 0; k < panel.rows; k += stride) {
+      const QRectF at(g.left() - 44, g.top() + static_cast<double>(k) * kCell, 38, kCell);
+      const QString number = QString::number(panel.y0 + k);
+      p.fillRect(p.boundingRect(at, Qt::AlignRight | Qt::AlignVCenter, number), patch);
+      p.drawText(at, Qt::AlignRight | Qt::AlignVCenter, number);
+    }
   }
   font.setItalic(true);
   p.setFont(font);
@@ -121,7 +141,6 @@ void IterationScene::paint_cell(QPainter& p, const Theme& theme, const std::vect
 
 void IterationScene::paint_panel(QPainter& p, const Theme& theme, const Panel& panel,
                                  const QRectF& seen, double scale, const SceneState& state) const {
-  paint_axes(p, theme, panel, scale);
   // The bounding box is dimmed; where there is an instance it is not.
   const QRectF g = panel.grid;
   p.fillRect(g, theme.surface().darker(theme.dark() ? 80 : 106));
@@ -169,7 +188,8 @@ bool IterationScene::arrow_seen(int k, const QRectF& seen) const {
   const IterArrow& a = picture_.arrows[static_cast<size_t>(k)];
   const auto from = at_.constFind(a.from), to = at_.constFind(a.to);
   if (from == at_.constEnd() || to == at_.constEnd()) return false;
-  const QRectF box = QRectF(from.value(), to.value()).normalized().adjusted(-1, -1, 1, 1);
+  const double bow = kCell;
+  const QRectF box = QRectF(from.value(), to.value()).normalized().adjusted(-bow, -bow, bow, bow);
   return seen.intersects(box);
 }
 
@@ -207,10 +227,10 @@ void IterationScene::paint_arrows(QPainter& p, const Theme& theme, const QRectF&
       QPen pen(colour, emphasised ? 2.4 : kept ? 1.0 : 1.6);
       if (fate == Fate::Paid) pen.setStyle(Qt::DashLine);
       p.setPen(pen);
-      paint_dependence(p, at_.value(a.from), at_.value(a.to), emphasised ? 9 : 7);
+      const QPointF middle =
+          paint_dependence(p, at_.value(a.from), at_.value(a.to), emphasised ? 9 : 7);
       ++drawn_;
       if (fate != Fate::Violated) continue;
-      const QPointF middle = (at_.value(a.from) + at_.value(a.to)) / 2;
       p.drawLine(middle + QPointF(-3, -3), middle + QPointF(3, 3));
       p.drawLine(middle + QPointF(-3, 3), middle + QPointF(3, -3));
     }
@@ -222,6 +242,7 @@ void IterationScene::paint(QPainter& p, const Theme& theme, const QRectF& seen, 
   p.setRenderHint(QPainter::Antialiasing);
   for (const Panel& panel : panels_) paint_panel(p, theme, panel, seen, scale, state);
   paint_arrows(p, theme, seen, scale, state);
+  for (const Panel& panel : panels_) paint_axes(p, theme, panel, scale);
   std::vector<int> marked = {state.hovered, state.chosen};
   if (state.only_arrow >= 0) {
     const IterArrow& a = picture_.arrows[static_cast<size_t>(state.only_arrow)];

@@ -48,9 +48,14 @@ IterationView::IterationView(Shared shared, QWidget* parent) : View(shared, pare
   connect(&shared_.selection, &Selection::changed, this, &IterationView::on_selection);
   connect(&shared_.document, &Document::reset, this, [this] {
     shown_ = -2;
+    waiting_ = false;
     wanted_.clear();
     wanted_sizes_.clear();
     ask();
+  });
+  connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
+    const sched::SearchNode* n = shared_.document.node(shown_);
+    if (n && ids.contains(n->id) && made_of(*n) != made_of_) shown_ = -2, ask();
   });
   connect(&shared_.bench, &Bench::failed, this,
           [this](QObject* asker, const QString&, const QString& why) {
@@ -93,6 +98,7 @@ void IterationView::ask() {
                                                  : "Select a candidate to see its iterations."});
   }
   waiting_ = true;
+  made_of_ = made_of(*shared_.document.node(id));
   IterationRequest r;
   r.statements = wanted_;
   r.sizes = wanted_sizes_;
@@ -100,7 +106,9 @@ void IterationView::ask() {
   shared_.bench.ask<IterationAnswer>(
       this, QStringLiteral("iterations"),
       [path, r](const Workpiece& w, const CancelToken& c) { return iteration_job(w, c, path, r); },
-      [this](IterationAnswer a) { show_answer(a); });
+      [this, id](IterationAnswer a) {
+        if (id == shown_) show_answer(a);
+      });
 }
 
 void IterationView::show_answer(const IterationAnswer& a) {
@@ -148,7 +156,11 @@ QString IterationView::summary() const {
   for (const auto& [name, value] : picture_.sizes)
     sizes << QStringLiteral("%1=%2").arg(QString::fromStdString(name)).arg(value);
   if (!sizes.isEmpty()) out << tr("At %1.").arg(sizes.join(QStringLiteral(", ")));
-  for (const std::string& n : picture_.notes) out << QString::fromStdString(n) + u'.';
+  for (const std::string& n : picture_.notes) {
+    QString note = QString::fromStdString(n) + u'.';
+    note[0] = note[0].toUpper();
+    out << note;
+  }
   for (const IterDependence& d : picture_.dependences) {
     if (d.fate == Fate::Kept) continue;
     QString where;

@@ -79,6 +79,7 @@ class IterationView : public View {
   std::vector<std::string> wanted_;  // statements asked for; empty: automatic
   poly::Sizes wanted_sizes_;
   int shown_ = -2, step_ = -1;
+  std::string made_of_;  // of the candidate that is shown
   bool waiting_ = false, filling_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "gui/views/schedule_layout.h"
 
+#include <QRegularExpression>
 #include <algorithm>
 #include <map>
 
@@ -10,12 +11,18 @@ constexpr double kTreeIndent = 22, kTreeGap = 6, kWidestBox = 560, kNarrowestBox
 
 QString as_q(const std::string& s) { return QString::fromStdString(s); }
 
+// "floor((i)/64)" as "floor(i/64)".
+QString plain_function(const std::string& f) {
+  static const QRegularExpression lone(QStringLiteral("\\(\\((\\w+)\\)/"));
+  return as_q(f).replace(lone, QStringLiteral("(\\1/"));
+}
+
 QString functions_text(const TreeMember& m) {
-  if (m.functions.size() == 1) return as_q(m.functions.front().second);
+  if (m.functions.size() == 1) return plain_function(m.functions.front().second);
   QString out;
   for (const auto& [statements, function] : m.functions)
     out += (out.isEmpty() ? QString() : QStringLiteral("; ")) + as_q(statements) +
-           QStringLiteral(": ") + as_q(function);
+           QStringLiteral(": ") + plain_function(function);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QSaveFile>
 #include <QShortcut>
@@ -77,11 +78,13 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent) : View(shared, parent
   connect(&shared_.selection, &Selection::changed, this, &ScheduleView::on_selection);
   connect(&shared_.document, &Document::reset, this, [this] {
     shown_ = -2;
+    waiting_tree_ = waiting_verdict_ = false;
     close_editor();
     ask_tree();
   });
   connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
-    if (ids.contains(node())) shown_ = -2, ask_tree();
+    const sched::SearchNode* n = shared_.document.node(node());
+    if (n && ids.contains(n->id) && made_of(*n) != made_of_) shown_ = -2, ask_tree();
   });
   connect(hand_, &HandSteps::refused, this, [this](const QString& why) { say(why, true); });
   connect(hand_, &HandSteps::applied, this, [this](int id) {
@@ -154,6 +157,24 @@ void ScheduleView::make_actions() {
   addActions(actions_);
 }
 
+QAction* ScheduleView::own_action(const QKeyEvent& e) const {
+  for (const auto& [key, action] :
+       {std::pair(QKeySequence::Undo, undo_), {QKeySequence::Redo, redo_}})
+    if (e.matches(key) && action->isEnabled()) return action;
+  return nullptr;
+}
+
+bool ScheduleView::event(QEvent* e) {
+  if (e->type() == QEvent::ShortcutOverride && own_action(*static_cast<QKeyEvent*>(e)))
+    return e->accept(), true;
+  return View::event(e);
+}
+
+void ScheduleView::keyPressEvent(QKeyEvent* e) {
+  QAction* a = own_action(*e);
+  return a ? a->trigger() : View::keyPressEvent(e);
+}
+
 // Every transform of the registry; those that do not take the selected node pick the nearest that
 // they do, and come after the others.
 void ScheduleView::fill_menu() {
@@ -212,11 +233,13 @@ void ScheduleView::ask_tree() {
     return;
   }
   waiting_tree_ = true;
+  made_of_ = made_of(*shared_.document.node(id));
   const Path path = Bench::path_nodes(shared_.document.session().result, id);
   shared_.bench.ask<TreeAnswer>(
       this, QStringLiteral("schedule tree"),
       [path](const Workpiece& w, const CancelToken&) { return tree_job(w, path); },
-      [this](TreeAnswer a) {
+      [this, id](TreeAnswer a) {
+        if (id != shown_) return;
         waiting_tree_ = false;
         show_tree(a);
       });

@@ -45,8 +45,12 @@ class ScheduleView : public View {
 
  protected:
   void showEvent(QShowEvent*) override { ask_tree(); }
+  // Undo and redo are shortcuts of the window, too: what is focused here takes the keys itself.
+  bool event(QEvent* e) override;
+  void keyPressEvent(QKeyEvent* e) override;
 
  private:
+  QAction* own_action(const QKeyEvent& e) const;
   void make_actions();
   void fill_menu();
   void ask_tree();
@@ -70,8 +74,9 @@ class ScheduleView : public View {
   QList<QAction*> actions_;
   QAction *undo_, *redo_, *save_, *load_;
   TreePicture tree_;
-  int shown_ = -2;  // the candidate whose tree is here
-  int told_ = -1;   // the candidate that the remark is about
+  int shown_ = -2;       // the candidate whose tree is here
+  std::string made_of_;  // of the candidate that is shown
+  int told_ = -1;        // the candidate that the remark is about
   bool waiting_tree_ = false, waiting_verdict_ = false;
 };
 

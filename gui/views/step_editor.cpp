@@ -254,7 +254,9 @@ StepField* StepEditor::field(const QString& name) const {
 
 void StepEditor::on_edited(StepField* from) {
   if (!transform_) return;
-  if (from && from->info().kind == poly::ParamKind::Node)
+  const bool others = from && (from->info().kind == poly::ParamKind::Node ||
+                               from->info().kind == poly::ParamKind::Name);
+  if (others)
     for (StepField* f : fields_)
       if (f != from && f->info().kind != poly::ParamKind::Node) {
         const QSignalBlocker quiet(f);

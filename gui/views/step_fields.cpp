@@ -263,6 +263,8 @@ class NameListField : public StepField {
       kept.clear();
       for (const std::string& n : choices_) kept << QString::fromStdString(n);
     }
+    if (kept.isEmpty() && !names().isEmpty() && !info_.optional)  // another band: begin again
+      kept << QString::fromStdString(choices_.front());
     const QSignalBlocker quiet(line_);
     if (kept != names()) line_->setText(kept.join(QStringLiteral(", ")));
     more_->menu()->clear();

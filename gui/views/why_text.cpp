@@ -96,12 +96,26 @@ QString repair_html(const RepairStory& r, const Theme& theme) {
   return out;
 }
 
+// The verdict without the witness, which stands in a table below it.
+VerdictStory without_witness(VerdictStory v) {
+  if (v.kind != poly::VerdictKind::Illegal || v.witness.empty()) return v;
+  const std::string& told = v.witness.front().text;
+  const size_t at = told.empty() ? std::string::npos : v.why.find(told);
+  if (at == std::string::npos) return v;
+  v.why.erase(at, told.size());
+  const size_t first = v.why.find_first_not_of(";: ");
+  v.why = first == std::string::npos ? std::string("see the witness") : v.why.substr(first);
+  return v;
+}
+
 QString step_html(const WhyStep& s, size_t number, const Theme& theme) {
-  QString out = QStringLiteral("<p style='margin:8px 0 0 0'>%1. %2<br>%3</p>")
-                    .arg(number)
-                    .arg(why_code(step_text(s.step)), verdict_html(s.verdict, theme));
+  QString out =
+      QStringLiteral("<p style='margin:8px 0 0 0'>%1. %2<br>%3</p>")
+          .arg(number)
+          .arg(why_code(step_text(s.step)), verdict_html(without_witness(s.verdict), theme));
   if (!s.verdict.suggest.empty())
-    out += QStringLiteral("<p>%1 %2</p>").arg(QObject::tr("Try:"), why_text(s.verdict.suggest));
+    out += QStringLiteral("<p>%1 %2</p>")
+               .arg(QObject::tr("What may help:"), why_text(s.verdict.suggest));
   for (const WitnessStory& w : s.verdict.witness)
     if (s.verdict.kind == poly::VerdictKind::Illegal) out += witness_html(w, theme);
   for (const VerdictStory& plain : s.plain) {
@@ -114,6 +128,18 @@ QString step_html(const WhyStep& s, size_t number, const Theme& theme) {
   for (const RepairStory& r : s.verdict.repairs) out += repair_html(r, theme);
   for (const std::string& r : s.verdict.relaxations)
     out += QStringLiteral("<p><small>%1</small></p>").arg(why_text(r));
+  return out;
+}
+
+// Corrections that were accepted before: where, with the witness, and what each is.
+QString inherited_html(const Why& w, const WhyContext& c, const Theme& theme) {
+  if (w.inherited.empty() || w.failing()) return QString();
+  QString out = why_heading(QObject::tr("Corrections that it rests on"));
+  for (const auto& [id, decision] : c.repaired_at)
+    out += QStringLiteral("<p><a href='candidate:%1'>%2</a></p>")
+               .arg(id)
+               .arg(QObject::tr("from node %1: %2").arg(id).arg(why_text(decision)));
+  for (const RepairStory& r : w.inherited) out += repair_html(r, theme);
   return out;
 }
 
@@ -145,18 +171,30 @@ QString why_html(const Why& w, const sched::SearchNode& n, const WhyContext& c,
   QString out = QStringLiteral("<p>%1 %2</p>")
                     .arg(why_coloured(Theme::glyph(n.state), theme.state(n.state)),
                          QStringLiteral("<b>%1</b>").arg(why_text(n.decision)));
-  out += QStringLiteral("<p>%1</p>").arg(why_text(state_sentence(n, c)));
+  out += QStringLiteral("<p>%1%2</p>")
+             .arg(n.by_hand ? QObject::tr("Made by hand. ") : QString(),
+                  why_text(state_sentence(n, c)));
+  if (const std::string told = measured_sentence(c); !told.empty())
+    out += QStringLiteral("<p>%1 %2</p>")
+               .arg(c.wrong() ? why_coloured(QStringLiteral("✗"), theme.bad())
+                              : why_coloured(QStringLiteral("✓"), theme.good()),
+                    why_text(told));
   if (n.state == sched::NodeState::Duplicate && c.same_as >= 0)
     out += QStringLiteral("<p><a href='candidate:%1'>%2</a></p>")
                .arg(c.same_as)
                .arg(QObject::tr("go to node %1").arg(c.same_as));
   const bool retold = w.failing() && n.reason.find(w.failing()->verdict.why) != std::string::npos;
   if (!n.reason.empty() && !retold) out += QStringLiteral("<p>%1</p>").arg(why_text(n.reason));
+  // What the decision rests on comes first: the step that failed, or the numbers.
+  const size_t failing = w.refused < 0 ? w.steps.size() : static_cast<size_t>(w.refused);
+  if (w.failing()) out += step_html(*w.failing(), failing + 1, theme);
   out += numbers_html(w, theme);
   for (const std::string& r : w.remarks)
     out += QStringLiteral("<p>%1</p>").arg(why_coloured(why_text(r), theme.warning()));
-  if (!w.steps.empty()) out += why_heading(QObject::tr("Its steps, judged again"));
-  for (size_t k = 0; k < w.steps.size(); ++k) {
+  if (failing > 0 && !w.steps.empty())
+    out += why_heading(w.failing() ? QObject::tr("The steps before it, judged again")
+                                   : QObject::tr("Its steps, judged again"));
+  for (size_t k = 0; k < failing; ++k) {
     const WhyStep& s = w.steps[k];
     const bool dull = s.verdict.kind == poly::VerdictKind::Legal && s.verdict.relaxations.empty();
     if (dull && w.steps.size() > 4) {  // a run of legal steps is told in short
@@ -167,7 +205,7 @@ QString why_html(const Why& w, const sched::SearchNode& n, const WhyContext& c,
     }
     out += step_html(s, k + 1, theme);
   }
-  return out;
+  return out + inherited_html(w, c, theme);
 }
 
 QString picture_caption(const Why& w) {

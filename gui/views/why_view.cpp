@@ -12,6 +12,8 @@
 
 namespace nautilus::gui {
 
+constexpr double kPageWidth = 900, kPictureHeight = 420;  // of an exported picture
+
 WhyPicture::WhyPicture(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
   setMinimumSize(180, 140);
   setAccessibleName(tr("The violated dependence"));
@@ -97,10 +99,14 @@ WhyView::WhyView(Shared shared, QWidget* parent) : View(shared, parent) {
   });
   connect(&shared_.document, &Document::reset, this, [this] {
     shown_ = -2;
+    waiting_ = false;
     ask();
   });
   connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
     if (ids.contains(shared_.selection.now().node)) shown_ = -2, ask();
+  });
+  connect(&shared_.document, &Document::measured_changed, this, [this](int id) {
+    if (id == shared_.selection.now().node) shown_ = -2, ask();
   });
   connect(&shared_.theme, &Theme::changed, this, [this] {
     if (!waiting_ && why_.node >= 0) show_why();
@@ -132,6 +138,14 @@ WhyContext WhyView::context_of(const sched::SearchNode& n) const {
       c.best_seconds = best->id == n.id ? 0 : best->seconds;
   c.same_as = n.duplicate_of;
   if (const auto* same = shared_.document.node(n.duplicate_of)) c.same_decision = same->decision;
+  c.measured = shared_.document.measured(n.id);
+  for (int id : shared_.document.path(n.parent)) {
+    const sched::SearchNode* above = shared_.document.node(id);
+    const bool corrects = std::ranges::any_of(above->steps, [](const poly::TransformStep& s) {
+      return s.name == "rolling_update" || s.name == "split_k";
+    });
+    if (corrects && !was_refused(*above)) c.repaired_at.emplace_back(id, above->decision);
+  }
   return c;
 }
 
@@ -181,13 +195,19 @@ void WhyView::follow(const QUrl& link) {
   if (what.startsWith(QStringLiteral("statement:"))) shared_.selection.select_statement(value);
 }
 
-QSizeF WhyView::picture_size() const { return {900, picture_->empty() ? 500.0 : 900.0}; }
+// As tall as the words are, with room for the picture.
+QSizeF WhyView::picture_size() const {
+  const std::unique_ptr<QTextDocument> copy(text_->document()->clone());
+  copy->setDefaultFont(shared_.theme.ui());
+  copy->setTextWidth(kPageWidth - 24);
+  return {kPageWidth, copy->size().height() + 36 + (picture_->empty() ? 0 : kPictureHeight)};
+}
 
 void WhyView::paint_picture(QPainter& p, const QRectF& page) {
   p.fillRect(page, shared_.theme.background());
   QRectF words = page.adjusted(12, 12, -12, -12);
   if (!picture_->empty()) {
-    const double height = page.height() * 0.45;
+    const double height = std::min(kPictureHeight, page.height() * 0.45);
     picture_->paint_on(p, QRectF(page.left(), page.bottom() - height, page.width(), height));
     words.setBottom(page.bottom() - height - 6);
   }

@@ -43,7 +43,7 @@ TEST(IterationView, AnIllegalCandidateShowsWhatIsOutOfOrder) {
   IterationRig r;
   EXPECT_EQ(r.canvas().scene().panels().size(), 2u);
   EXPECT_GT(r.with_fate(Fate::Violated), 0);
-  EXPECT_TRUE(r.view.notes()->text().contains("scaled down"));
+  EXPECT_TRUE(r.view.notes()->text().contains("Scaled down"));
   EXPECT_TRUE(r.view.notes()->text().contains("✗ S_m of m must come before S_P"))
       << r.view.notes()->text().toStdString();
   EXPECT_TRUE(r.view.notes()->text().contains("A part of"));  // too many to draw all

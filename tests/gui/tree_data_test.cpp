@@ -26,7 +26,7 @@ TEST(TreeData, InitialScheduleOfMatmul) {
   EXPECT_EQ(band.members[2].functions,
             (std::vector<std::pair<std::string, std::string>>{{"S_C", "k"}}));
   EXPECT_EQ(p.statements, std::vector<std::string>{"S_C"});
-  EXPECT_EQ(p.axes, (std::vector<std::string>{"i", "j", "k"}));
+  EXPECT_EQ(p.axes, (std::vector<std::string>{"k", "i", "j"}));
   EXPECT_TRUE(p.temporaries.empty());
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/gui/sched_programs.h"
 
 namespace nautilus::gui {
@@ -143,10 +145,22 @@ TEST(WhyData, DamagedPathsAreRemarks) {
 TEST(WhyData, SentencesAndNumbers) {
   sched::SearchNode n;
   n.state = sched::NodeState::Bounded;
-  EXPECT_EQ(state_sentence(n, {2e-6, -1, ""}),
-            "Dropped: nothing below it can beat what is known (2 us).");
+  EXPECT_EQ(state_sentence(n, {2e-6, -1, "", {}, {}}),
+            "Left out: no plan below it can be faster than those that are known (the best takes "
+            "2 us).");
   n.state = sched::NodeState::Duplicate;
-  EXPECT_EQ(state_sentence(n, {0, 7, "fuse"}), "The same schedule as node 7 (fuse).");
+  EXPECT_EQ(state_sentence(n, {0, 7, "fuse", {}, {}}),
+            "The same schedule as node 7 (fuse), reached by other steps: it is explored there.");
+  std::set<std::string> told;
+  for (int k = 0; k <= static_cast<int>(sched::NodeState::Failed); ++k) {
+    n.state = static_cast<sched::NodeState>(k);
+    const std::string sentence = state_sentence(n, {});
+    EXPECT_TRUE(told.insert(sentence).second && sentence.back() == '.') << sentence;
+  }
+  EXPECT_EQ(measured_sentence({}), "");
+  EXPECT_NE(
+      measured_sentence({0, -1, "", sched::MeasuredPlan{1e-6, false, "h200"}, {}}).find("wrong"),
+      std::string::npos);
   EXPECT_EQ(number_text(3.658e-6, "s"), "3.66 us");
   EXPECT_EQ(number_text(2.39, "s"), "2.39 s");
   EXPECT_EQ(number_text(233472, "B"), "233 kB");

@@ -66,6 +66,32 @@ TEST(WhyView, ADuplicateLinksToItsOriginal) {
   EXPECT_EQ(r.selection.now().node, 2);
 }
 
+TEST(WhyView, WhatRestsOnCorrectionsTellsThem) {
+  WhyRig r;
+  sched::SearchNode below;
+  below.id = 5;
+  below.parent = 2;
+  below.state = sched::NodeState::Complete;
+  below.verdict = poly::VerdictKind::Repairable;
+  r.document.append({below});
+  ASSERT_TRUE(r.select(r.view, 5));
+  ASSERT_EQ(r.view.why().inherited.size(), 1u);
+  EXPECT_TRUE(r.told().contains("Corrections that it rests on")) << r.told().toStdString();
+  EXPECT_TRUE(r.told().contains("from node 2: fuse m .. l by rolling update"));
+  EXPECT_TRUE(r.told().contains("exp("));
+}
+
+TEST(WhyView, AWrongResultIsSaid) {
+  WhyRig r;
+  ASSERT_TRUE(r.select(r.view, 2));
+  EXPECT_FALSE(r.told().contains("wrong"));
+  r.document.set_measured(2, {3e-6, false, "h200"});
+  QCoreApplication::processEvents();
+  ASSERT_TRUE(r.idle(r.view));
+  EXPECT_TRUE(r.told().contains("its result was wrong")) << r.told().toStdString();
+  EXPECT_TRUE(r.told().contains("3 us"));
+}
+
 TEST(WhyView, OnlyTheLastSelectionIsAnswered) {
   WhyRig r;
   for (int k : {1, 2, 3, 1, 2}) {
