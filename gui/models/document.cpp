@@ -1,6 +1,8 @@
 #include "gui/models/document.h"
 
+#include <QThreadPool>
 #include <algorithm>
+#include <utility>
 
 namespace nautilus::gui {
 
@@ -41,7 +43,9 @@ bool Document::pinned(int id) const {
 }
 
 void Document::set_session(sched::Session s, const QString& file) {
-  session_ = std::move(s);
+  // A large one takes long to free: not on this thread.
+  auto old = std::make_shared<sched::Session>(std::exchange(session_, std::move(s)));
+  QThreadPool::globalInstance()->start([old = std::move(old)]() mutable { old.reset(); });
   children_.assign(nodes().size(), {});
   for (const sched::SearchNode& n : nodes())
     if (n.parent >= 0) children_[n.parent].push_back(n.id);
