@@ -284,7 +284,6 @@ void RooflineCanvas::paint_on(QPainter& p, const QRectF& page) {
     v.fit(frame, {}, v.most);
     l.plot = v.to_screen(frame) & v.area;
   }
-  painter_.points_changed();
   painter_.paint(p, v, l);
   redraw();  // what the painter says is outside is the widget's
   p.restore();

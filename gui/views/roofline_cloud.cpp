@@ -11,7 +11,7 @@ namespace nautilus::gui {
 namespace {
 
 constexpr double kMarker = 7, kCell = 3;  // pixels
-constexpr size_t kStamps = 1500;          // more cells than that are painted as squares
+constexpr size_t kStamps = 1200;          // more cells than that are painted as squares
 constexpr size_t kSuspects = 300;         // no more are marked one by one
 constexpr uint32_t kPoint = (1U << 30) - 1;
 
@@ -61,7 +61,8 @@ void RooflinePainter::stamp(Frame& f, const CloudPoint& c, double size) {
   const quint64 key = quint64(ink.rgb()) << 32 | quint64(c.level) << 24 | quint64(mark) << 20 |
                       quint64(std::lround(size * 8)) << 8 | quint64(std::lround(dpr * 4));
   auto found = stamps_.find(key);
-  const int side = static_cast<int>(std::ceil(size * 1.5 + 12)) | 1;
+  const bool plain = mark == Mark::Hollow || mark == Mark::Filled;  // others have a ring or a cross
+  const int side = static_cast<int>(std::ceil(plain ? size * 1.3 + 3 : size * 1.5 + 12)) | 1;
   if (found == stamps_.end()) {
     QImage image(QSize(side, side) * dpr, QImage::Format_ARGB32_Premultiplied);
     image.setDevicePixelRatio(dpr);

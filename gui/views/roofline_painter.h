@@ -5,6 +5,7 @@
 #include <QHash>
 #include <QImage>
 #include <QPainter>
+#include <optional>
 
 #include "gui/models/selection.h"
 #include "gui/models/theme.h"
@@ -40,7 +41,7 @@ class RooflinePainter {
  public:
   explicit RooflinePainter(const Theme& theme) : theme_(theme) {}
   void theme_changed() { stamps_.clear(); }
-  void points_changed() { gathered_ = 0; }  // places, or which are lit
+  void points_changed() { gathered_.reset(); }  // places, or which are lit
   void paint(QPainter& p, const Viewport& v, const RooflineLook& look);
   // The same in two layers: what neither selection nor mouse change, and what lies over it.
   void paint_base(QPainter& p, const Viewport& v, const RooflineLook& look);
@@ -106,7 +107,7 @@ class RooflinePainter {
   };
   std::vector<Spot> spots_;      // of the levels in gathered_
   std::vector<int> suspicious_;  // points above a roof
-  uint32_t gathered_ = 0;
+  std::optional<uint32_t> gathered_;
   std::vector<int> suspects_;     // those in the plot
   std::vector<QPolygonF> taken_;  // by labels of the base
 };
