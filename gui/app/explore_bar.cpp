@@ -68,7 +68,7 @@ ExploreBar::ExploreBar(const Document& document, const LiveSearch& search, const
 
 void ExploreBar::show_document() {
   const sched::Session& s = document_.session();
-  what_->setEnabled(!document_.empty());
+  what_->defaultAction()->setEnabled(!document_.empty() && locked_.isEmpty());
   if (document_.empty()) {
     what_->defaultAction()->setText(tr("Sizes and machine…"));
     return;
@@ -77,11 +77,18 @@ void ExploreBar::show_document() {
   QString shown = QString::fromStdString(sizes);
   constexpr int kMost = 34;
   if (shown.size() > kMost) shown = shown.left(kMost) + "…";
-  what_->defaultAction()->setText(QString::fromStdString(s.kernel) + "  ·  " + shown + "  ·  " +
+  what_->defaultAction()->setText((locked_.isEmpty() ? QString() : tr("Locked: ")) +
+                                  QString::fromStdString(s.kernel) + "  ·  " + shown + "  ·  " +
                                   QString::fromStdString(s.options.machine.id));
+  if (!locked_.isEmpty()) return what_->setToolTip(locked_);
   what_->setToolTip(tr("%1 with %2 on %3: change sizes or machine (Ctrl+T)")
                         .arg(QString::fromStdString(s.kernel), QString::fromStdString(sizes),
                              QString::fromStdString(s.options.machine.name)));
+}
+
+void ExploreBar::set_locked(const QString& why) {
+  locked_ = why;
+  show_document();
 }
 
 void ExploreBar::show_target() {

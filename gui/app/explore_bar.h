@@ -22,6 +22,9 @@ class ExploreBar : public QToolBar {
              QWidget* parent);
   Allowance allowance() const;
   void set_allowance(const Allowance& a);
+  // Why sizes and machine cannot be changed now; "": they can.
+  void set_locked(const QString& why);
+  const QString& locked() const { return locked_; }
 
  Q_SIGNALS:
   void whole_tree_requested();
@@ -31,6 +34,7 @@ class ExploreBar : public QToolBar {
   void show_target();
   const Document& document_;
   const LiveSearch& search_;
+  QString locked_;
   QToolButton *what_, *target_;
   QDoubleSpinBox* seconds_;
   QSpinBox* plans_;

@@ -42,7 +42,8 @@ int run_batch(MainWindow& window, const Options& o) {
     window.commands().run("go.best");
   }
   if (o.screenshots.isEmpty()) return status;
-  const int files = write_screenshots(window, o.screenshots, kPatience);
+  const int files = o.lesson.isEmpty() ? write_screenshots(window, o.screenshots, kPatience)
+                                       : write_lesson_pictures(window, o.screenshots, kPatience);
   if (files < 0) return 4;
   print(QString("%1 files in %2").arg(files).arg(QDir(o.screenshots).absolutePath()), stdout);
   return status;

@@ -16,6 +16,7 @@
 #include "gui/app/notes_panel.h"
 #include "gui/app/start_page.h"
 #include "gui/app/view_dock.h"
+#include "gui/views/lesson_view.h"
 
 namespace nautilus::gui {
 
@@ -76,6 +77,11 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
   connect(start_, &StartPage::open_requested, this, &MainWindow::open);
   connect(start_, &StartPage::kernel_requested, this, &MainWindow::open);
   connect(start_, &StartPage::lesson_requested, this, &MainWindow::start_lesson);
+  if (auto* lesson = dynamic_cast<LessonView*>(view("lesson")))
+    connect(lesson, &LessonView::locked, this, [this](const QString& why) {
+      explore_bar_->set_locked(why);
+      update_commands();
+    });
   connect(start_, &StartPage::browse_requested, this, &MainWindow::browse);
   connect(&autosave_, &QTimer::timeout, this, &MainWindow::autosave);
   autosave_.start(20'000);

@@ -167,7 +167,8 @@ void MainWindow::update_commands() {
   const auto enable = [&](std::initializer_list<const char*> ids, bool on) {
     for (const char* id : ids) commands_.action(id)->setEnabled(on);
   };
-  enable({"file.save", "file.save_as", "file.export", "search.sizes", "go.find"}, open);
+  enable({"file.save", "file.save_as", "file.export", "go.find"}, open);
+  enable({"search.sizes"}, open && explore_bar_->locked().isEmpty());
   enable({"file.import"}, open);
   enable({"go.best"}, !document_.best().empty());
   enable({"search.explore", "search.step"}, open && !running);

@@ -9,7 +9,9 @@
 #include "gui/app/main_window.h"
 #include "gui/app/palette.h"
 #include "gui/app/start_page.h"
+#include "gui/models/lesson.h"
 #include "gui/app/view_dock.h"
+#include "gui/views/lesson_view.h"
 
 namespace nautilus::gui {
 namespace {
@@ -95,21 +97,27 @@ void MainWindow::show_keys() {
 }
 
 bool MainWindow::start_lesson(const QString& name) {
-  auto* player = dynamic_cast<LessonPlayer*>(view("lesson"));
-  const QList<LessonEntry> all = lesson_entries();
-  const bool known =
-      std::any_of(all.begin(), all.end(), [&](const LessonEntry& l) { return l.name == name; });
-  if (!player || !known) {
+  auto* player = dynamic_cast<LessonView*>(view("lesson"));
+  const auto lesson = load_lesson(lessons_dir(), name.toStdString());
+  if (!player) return false;
+  if (!lesson) {
     QStringList names;
-    for (const LessonEntry& l : all) names << l.name;
-    tell_problem(tr("Lesson"), tr("There is no lesson '%1' (%2).").arg(name, names.join(", ")));
+    for (const std::string& known : lesson_names(lessons_dir()))
+      names << QString::fromStdString(known);
+    tell_problem(tr("Lesson"), tr("The lesson '%1' cannot be played: %2\nThere are: %3.")
+                                   .arg(name, QString::fromStdString(lesson.error().text()),
+                                        names.join(", ")));
     return false;
   }
-  when_safe([this, player, name] {
+  const auto play = [this, player, name] {
     show_start_page(false);
     dock("lesson")->reveal();
-    if (!player->play(name)) tell_problem(tr("Lesson"), tr("'%1' cannot be played.").arg(name));
-  });
+    player->play(name);
+  };
+  if (player->plays(name))
+    play();  // goes on; nothing is replaced
+  else
+    when_safe(play);
   return true;
 }
 

@@ -13,7 +13,7 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   p.addPositionalArgument("FILE", "what to open", "[FILE]");
   const QCommandLineOption help("help", "Show this."), version("version", "Show the version."),
       offscreen("offscreen", "Use no display."),
-      batch("batch", "Like --offscreen, on the display."), shots("screenshot", "Write every view to DIR as PNG and SVG, and end.", "DIR"),
+      batch("batch", "Like --offscreen, on the display."), shots("screenshot", "Write every view, or each step of the --lesson, to DIR as PNG and SVG, and end.", "DIR"),
       lesson("lesson", "Begin a lesson.", "NAME"),
       explore("explore", "Search for so long first.", "SECONDS"),
       theme("theme", "light, dark or system.", "NAME"),

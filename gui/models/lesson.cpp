@@ -66,6 +66,8 @@ std::map<std::string, int64_t> sizes_at(const json& j, const char* key, const st
   if (!j[key].is_object()) bad(where, std::string("'") + key + "' is no object");
   for (auto& [name, value] : j[key].items()) {
     if (!value.is_number_integer()) bad(where, "'" + name + "' is no whole number");
+    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
+      bad(where, "'" + name + "' is out of range");
     out[name] = value.get<int64_t>();
   }
   return out;
@@ -192,6 +194,50 @@ void check_links(const std::string& text, const std::string& where,
   }
 }
 
+// Every "{{...}}" names a number, of a schedule that is there by then.
+void check_quotes(const std::string& text, const std::string& where,
+                  const std::set<std::string>& results) {
+  for (size_t at = text.find("{{"); at != std::string::npos; at = text.find("{{", at + 2)) {
+    const size_t end = text.find("}}", at);
+    if (end == std::string::npos) bad(where, "a '{{' is not closed");
+    const auto n = number_from_words(text.substr(at + 2, end - at - 2));
+    if (!n) bad(where, n.error().why);
+    for (const std::string& step : {n->of, n->over})
+      if (!step.empty() && !results.contains(step))
+        bad(where, "it quotes '" + to_string(*n) + "' before there is such a schedule");
+  }
+}
+
+// The Markdown of the steps, with what is said after them.
+void read_text(Lesson& l, const std::string& markdown, const std::vector<GlossaryEntry>& glossary) {
+  constexpr std::string_view kAfter = "### After\n";
+  for (const Section& part : sections(markdown)) {
+    const int k = l.step(part.id);
+    if (k < 0) bad("the text", "section '" + part.id + "' belongs to no step");
+    LessonStep& s = l.steps[static_cast<size_t>(k)];
+    if (!s.text.empty()) bad("the text", "there are two sections '" + part.id + "'");
+    const size_t after = part.text.find(kAfter);
+    s.title = part.title;
+    s.text = part.text.substr(0, after);
+    if (after != std::string::npos) s.after = part.text.substr(after + kAfter.size());
+  }
+  std::set<std::string> results{"start"};
+  if (l.plans > 0) results.insert("best");
+  for (const LessonStep& s : l.steps) {
+    const std::string where = "the text of step '" + s.id + "'";
+    if (s.text.find_first_not_of(" \n") == std::string::npos) bad(where, "it is missing");
+    if (s.transform && s.transform->expect != "illegal") results.insert(s.id);
+    for (const std::string& text : {s.text, s.after}) {
+      check_links(text, where, glossary);
+      check_quotes(text, where, results);
+    }
+    if (!s.question) continue;
+    check_quotes(s.question->text, "the question of step '" + s.id + "'", results);
+    for (const LessonQuestion::Choice& c : s.question->choices)
+      check_quotes(c.text, "a choice of step '" + s.id + "'", results);
+  }
+}
+
 Lesson read(const std::string& name, const json& j, const std::string& markdown,
             const std::vector<GlossaryEntry>& glossary) {
   only(j, "the lesson",
@@ -208,6 +254,9 @@ Lesson read(const std::string& name, const json& j, const std::string& markdown,
   l.minutes = number_at(j, "minutes", "the lesson", 0, 0, 1000);
   l.machine = j.contains("machine") ? text_at(j, "machine", "the lesson") : "h200";
   l.sizes = sizes_at(j, "sizes", "the lesson");
+  for (auto& [size, value] : l.sizes)
+    if (value < 1 || value > 1'000'000'000)
+      bad("the lesson", "size '" + size + "' is out of range");
   l.plans = number_at(j, "plans", "the lesson", 0, 0, 20'000);
   l.locked = texts_at(j, "locked", "the lesson");
   for (const std::string& what : l.locked)
@@ -235,6 +284,9 @@ Lesson read(const std::string& name, const json& j, const std::string& markdown,
     if (step.id.empty() || step.id == "start" || step.id == "best" || l.step(step.id) >= 0)
       bad(where, "its id is empty, reserved or used twice");
     step.view = text_at(s, "view", where, false);
+    const auto& views = lesson_views();
+    if (!step.view.empty() && std::find(views.begin(), views.end(), step.view) == views.end())
+      bad(where, "there is no view '" + step.view + "'");
     step.statement = text_at(s, "statement", where, false);
     if (s.contains("do")) step.transform = transform_from(s["do"], where, last);
     if (step.transform) {
@@ -257,34 +309,7 @@ Lesson read(const std::string& name, const json& j, const std::string& markdown,
     }
     l.steps.push_back(std::move(step));
   }
-  for (const Section& part : sections(markdown)) {
-    const int k = l.step(part.id);
-    if (k < 0) bad("the text", "section '" + part.id + "' belongs to no step");
-    l.steps[static_cast<size_t>(k)].title = part.title;
-    l.steps[static_cast<size_t>(k)].text = part.text;
-  }
-  for (size_t k = 0; k < l.steps.size(); ++k) {
-    const LessonStep& s = l.steps[k];
-    const std::string where = "the text of step '" + s.id + "'";
-    if (s.text.find_first_not_of(" \n") == std::string::npos) bad(where, "it is missing");
-    check_links(s.text, where, glossary);
-    std::set<std::string> by_then{"start"};
-    if (l.plans > 0) by_then.insert("best");
-    for (size_t i = 0; i <= k; ++i)
-      if (l.steps[i].transform && l.steps[i].transform->expect != "illegal")
-        by_then.insert(l.steps[i].id);
-    for (const LessonNumber& n : quoted(s.text))
-      for (const std::string& step : {n.of, n.over})
-        if (!step.empty() && !by_then.contains(step))
-          bad(where, "it quotes '" + to_string(n) + "' before there is such a schedule");
-    if (std::count(s.text.begin(), s.text.end(), '{') < 2) continue;
-    for (size_t at = s.text.find("{{"); at != std::string::npos; at = s.text.find("{{", at + 2)) {
-      const size_t end = s.text.find("}}", at);
-      if (end == std::string::npos) bad(where, "a '{{' is not closed");
-      const auto n = number_from_words(s.text.substr(at + 2, end - at - 2));
-      if (!n) bad(where, n.error().why);
-    }
-  }
+  read_text(l, markdown, glossary);
   return l;
 }
 
@@ -294,6 +319,12 @@ int Lesson::step(const std::string& id) const {
   for (size_t k = 0; k < steps.size(); ++k)
     if (steps[k].id == id) return static_cast<int>(k);
   return -1;
+}
+
+const std::vector<std::string>& lesson_views() {
+  static const std::vector<std::string> all{"tree", "roofline", "schedule", "why",    "iteration",
+                                            "code", "table",    "parallel", "budget", "compare"};
+  return all;
 }
 
 std::string lessons_dir() { return sched::corpus_dir() + "/lessons"; }
@@ -318,6 +349,8 @@ Expected<std::vector<GlossaryEntry>> load_glossary(const std::string& dir) {
 }
 
 Expected<Lesson> load_lesson(const std::string& dir, const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos)
+    return Refusal{"read a lesson", "", "'" + name + "' is no name of a lesson", ""};
   const Expected<std::string> text = sched::read_file(dir + "/" + name + ".json");
   if (!text) return text.error();
   const json j = poly::read_json(*text);
@@ -331,17 +364,33 @@ Expected<Lesson> load_lesson(const std::string& dir, const std::string& name) {
   return lesson_from(name, j, *markdown, *glossary);
 }
 
+namespace {
+
+std::vector<std::string> lesson_files(const std::string& dir) {
+  std::vector<std::string> out;
+  std::error_code none;
+  for (const auto& e : std::filesystem::directory_iterator(dir, none))
+    if (e.path().extension() == ".json") out.push_back(e.path().stem().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> lesson_names(const std::string& dir) {
   std::vector<std::pair<int, std::string>> found;
-  std::error_code none;
-  for (const auto& e : std::filesystem::directory_iterator(dir, none)) {
-    if (e.path().extension() != ".json") continue;
-    const std::string name = e.path().stem().string();
+  for (const std::string& name : lesson_files(dir))
     if (const auto l = load_lesson(dir, name)) found.emplace_back(l->order, name);
-  }
   std::sort(found.begin(), found.end());
   std::vector<std::string> out;
   for (auto& [order, name] : found) out.push_back(name);
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> damaged_lessons(const std::string& dir) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const std::string& name : lesson_files(dir))
+    if (const auto l = load_lesson(dir, name); !l) out.emplace_back(name, l.error().text());
   return out;
 }
 

@@ -6,28 +6,82 @@
 
 namespace nautilus::gui {
 
+namespace {
+
+// What is written behind a number: the power of ten it stands for, and what it counts besides.
+struct Unit {
+  int power = 0;
+  double by = 1;
+};
+std::optional<Unit> unit_typed(QString t) {
+  static const std::map<QString, Unit> words{{"", {}},
+                                             {"%", {}},
+                                             {"s", {}},
+                                             {"x", {}},
+                                             {"times", {}},
+                                             {"bytes", {}},
+                                             {"byte", {}},
+                                             {"ms", {-3, 1}},
+                                             {"us", {-6, 1}},
+                                             {"µs", {-6, 1}},
+                                             {"μs", {-6, 1}},
+                                             {"ns", {-9, 1}},
+                                             {"thousand", {3, 1}},
+                                             {"million", {6, 1}},
+                                             {"billion", {9, 1}},
+                                             {"KiB", {0, 1024}},
+                                             {"kiB", {0, 1024}},
+                                             {"MiB", {0, 1048576}},
+                                             {"GiB", {0, 1073741824}}};
+  if (const auto known = words.find(t); known != words.end()) return known->second;
+  Unit out;
+  for (const auto& [letter, power] : {std::pair('k', 3), {'K', 3}, {'M', 6}, {'G', 9}, {'T', 12}})
+    if (t.startsWith(QLatin1Char(letter))) {
+      out.power = power;
+      t = t.mid(1).trimmed();
+      break;
+    }
+  static const QStringList plain{"", "B", "B/s", "FLOP", "FLOP/s", "FLOP/B", "FLOPs", "bytes"};
+  return plain.contains(t) ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<double> number_typed(const QString& text) {
-  static const QRegularExpression form(
-      R"(^\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(?:/\s*([0-9]*\.?[0-9]+))?\s*([kKMGT]?)\s*([a-zA-Zµ/%]*)\s*$)");
-  QString plain = text;
-  plain.remove(QChar(0x202f)).remove(',');
-  if (plain.trimmed().startsWith('x')) plain = plain.trimmed().mid(1);
-  const auto m = form.match(plain);
-  if (!m.hasMatch()) return std::nullopt;
-  double v = m.captured(1).toDouble();
-  if (!m.captured(2).isEmpty()) {
-    const double by = m.captured(2).toDouble();
-    if (by == 0) return std::nullopt;
-    v /= by;
+  static const QRegularExpression factor(
+      R"(\G\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([-+]?[0-9]{1,4}))?\s*)");
+  QString plain = text.trimmed();
+  plain.remove(QChar(0x202f)).remove(QChar(0xa0)).remove(',');
+  if (plain.startsWith('x') || plain.startsWith(QChar(0xd7))) plain = plain.mid(1);
+  struct Factor {
+    QString mantissa;
+    int power;
+    bool below;
+  };
+  std::vector<Factor> factors;
+  qsizetype at = 0;
+  for (bool below = false;;) {
+    const auto m = factor.match(plain, at);
+    if (!m.hasMatch()) return std::nullopt;
+    factors.push_back({m.captured(1), m.captured(2).toInt(), below});
+    at = m.capturedEnd();
+    const QChar next = at < plain.size() ? plain[at] : QChar();
+    below = next == '/';
+    if (!below && next != '*' && next != QChar(0xd7) &&
+        !(next == 'x' && factor.match(plain, at + 1).hasMatch()))
+      break;
+    ++at;
   }
-  const QString scale = m.captured(3), unit = m.captured(4);
-  if (scale == "k" || scale == "K") v *= 1e3;
-  if (scale == "M") v *= 1e6;
-  if (scale == "G") v *= 1e9;
-  if (scale == "T") v *= 1e12;
-  if (unit == "ms") v *= 1e-3;
-  if (unit == "us" || unit == "µs") v *= 1e-6;
-  if (unit == "ns") v *= 1e-9;
+  const auto unit = unit_typed(plain.mid(at).trimmed());
+  if (!unit) return std::nullopt;
+  // In decimal, so that 5 us is what 5e-6 is.
+  factors.front().power += unit->power;
+  double v = unit->by;
+  for (const Factor& f : factors) {
+    const double one = QString("%1e%2").arg(f.mantissa).arg(f.power).toDouble();
+    if (f.below && one == 0) return std::nullopt;
+    v = f.below ? v / one : v * one;
+  }
   return std::isfinite(v) ? std::optional(v) : std::nullopt;
 }
 
@@ -36,6 +90,19 @@ void LessonRun::start(Lesson l) {
   progress_.assign(lesson_.steps.size(), {});
   asked_.clear();
   at_ = reached_ = 0;
+  changed();
+}
+
+void LessonRun::start(Lesson l, const Kept& kept) {
+  lesson_ = std::move(l);
+  progress_ = kept.progress;
+  progress_.resize(lesson_.steps.size());
+  asked_.clear();
+  reached_ = std::clamp(kept.reached, 0, count() - 1);
+  // Not beyond the first step that is not done any more.
+  for (int k = reached_ - 1; k >= 0; --k)
+    if (phase_of(k) != Phase::Done && phase_of(k) != Phase::Wait) reached_ = k;
+  at_ = std::clamp(kept.at, 0, reached_);
   changed();
 }
 
@@ -60,7 +127,7 @@ QString LessonRun::predict(const QString& number) {
       step().question->kind != LessonQuestion::Kind::Number)
     return tr("No number is asked for now.");
   const auto v = number_typed(number);
-  if (!v) return tr("'%1' is no number: write 64, 1.5e6, 12 k or 3/4.").arg(number);
+  if (!v) return tr("'%1' is no number: write 64, 1.5e6, 12 k, 3 * 64 or 3/4.").arg(number);
   progress_[static_cast<size_t>(at_)].guess = *v;
   changed();
   return {};
@@ -115,27 +182,37 @@ const LessonOutcome* LessonRun::asked(int step) const {
   return it == asked_.end() ? nullptr : &it->second;
 }
 
-bool LessonRun::observe(int node, int parent, const std::vector<poly::TransformStep>& steps,
-                           const sched::SearchNode& made, QString* why) {
-  const auto no = [&](const QString& w) {
+LessonRun::Seen LessonRun::observe(int node, int parent,
+                                   const std::vector<poly::TransformStep>& steps,
+                                   const sched::SearchNode& made, QString* why,
+                                   const LessonOutcome* came) {
+  const auto no = [&](const QString& w, Seen seen = Seen::No) {
     if (why) *why = w;
-    return false;
+    return seen;
   };
   if (!playing() || phase() != Phase::Do) return no({});
   const LessonOutcome* wanted = asked(at_);
   if (!wanted) return no({});
   if (parent != node_of(step().transform->from, -1) && step().transform->from != "best")
     return no(tr("This was applied to another schedule: select the one that the step shows."));
-  if (steps.size() != 1 || !as_asked(wanted->step, steps[0], step().transform->free))
-    return no(tr("A good try, but this step asks for %1.")
-                  .arg(QString::fromStdString(step().transform->name)));
+  const bool alike = steps.size() == 1 && steps[0].name == wanted->step.name;
+  const bool same = came && came->verdict == wanted->verdict &&
+                    (came->hash ? came->hash == wanted->hash : came->reason == wanted->reason);
+  if (!alike || !(same || as_asked(wanted->step, steps[0], step().transform->free)))
+    return no(tr("A good try, but this step asks for %1 with other parameters: see under Do.")
+                  .arg(QString::fromStdString(step().transform->name)),
+              alike && !came ? Seen::Look : Seen::No);
   LessonOutcome outcome;
   outcome.step = steps[0];
-  outcome.reason = made.reason;
-  outcome.verdict = made.state == sched::NodeState::Illegal ? "illegal"
-                    : made.verdict == poly::VerdictKind::Repairable
-                        ? "repaired"
-                        : made.state == sched::NodeState::Unknown ? "unknown" : "legal";
+  // The verdict's words; a candidate's own may be about its cost.
+  const bool exactly = as_asked(wanted->step, steps[0], {});
+  outcome.reason = came && !came->reason.empty()        ? came->reason
+                   : exactly && !wanted->reason.empty() ? wanted->reason
+                                                        : made.reason;
+  outcome.verdict = made.state == sched::NodeState::Illegal         ? "illegal"
+                    : made.verdict == poly::VerdictKind::Repairable ? "repaired"
+                    : made.state == sched::NodeState::Unknown       ? "unknown"
+                                                                    : "legal";
   if (outcome.verdict != step().transform->expect)
     return no(tr("The step expects what is %1; this is %2: %3")
                   .arg(QString::fromStdString(step().transform->expect),
@@ -145,7 +222,7 @@ bool LessonRun::observe(int node, int parent, const std::vector<poly::TransformS
   p.node = node;
   p.outcome = std::move(outcome);
   changed();
-  return true;
+  return Seen::Yes;
 }
 
 int LessonRun::node_of(const std::string& id, int best) const {
@@ -180,8 +257,7 @@ QString LessonRun::judgement(int k) const {
   if (q->kind == LessonQuestion::Kind::Number) {
     answer = QString::fromStdString(p.answer->said.empty() ? "" : p.answer->said[0]);
   } else if (p.answer->choice >= 0) {
-    answer =
-        QString::fromStdString(q->choices[static_cast<size_t>(p.answer->choice)].text);
+    answer = QString::fromStdString(q->choices[static_cast<size_t>(p.answer->choice)].text);
   }
   if (p.given_up) return tr("It is %1.").arg(answer);
   if (right(k)) return tr("Right: it is %1.").arg(answer);

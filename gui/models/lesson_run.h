@@ -25,12 +25,20 @@ class LessonRun : public QObject {
     std::optional<double> guess;  // a number, or the choice's index
     bool given_up = false;        // shown without a guess
     std::optional<Answer> answer;
-    int node = -1;                // the candidate that its transform made
-    LessonOutcome outcome;        // of it
+    int node = -1;          // the candidate that its transform made
+    LessonOutcome outcome;  // of it
   };
 
   explicit LessonRun(QObject* parent = nullptr) : QObject(parent) {}
   void start(Lesson l);
+  // What is kept of a lesson that was left, and going on there. Nodes are those of the new
+  // document.
+  struct Kept {
+    int at = 0, reached = 0;
+    std::vector<Progress> progress;
+  };
+  Kept keep() const { return {at_, reached_, progress_}; }
+  void start(Lesson l, const Kept& kept);
   bool playing() const { return !lesson_.steps.empty(); }
   const Lesson& lesson() const { return lesson_; }
   int at() const { return at_; }
@@ -55,9 +63,11 @@ class LessonRun : public QObject {
   void set_asked(int step, LessonOutcome asked);
   const LessonOutcome* asked(int step) const;
   // A candidate that somebody made by hand: whether it is what this step waits for, and if not,
-  // `why`.
-  bool observe(int node, int parent, const std::vector<poly::TransformStep>& steps,
-               const sched::SearchNode& made, QString* why);
+  // `why`. A request in other words (members by number, say) is known by what it comes to: `came`,
+  // where that was found out; observe says Look where it is needed.
+  enum class Seen : uint8_t { No, Look, Yes };
+  Seen observe(int node, int parent, const std::vector<poly::TransformStep>& steps,
+               const sched::SearchNode& made, QString* why, const LessonOutcome* came = nullptr);
   // The candidate of a step, "start" or "best" (`best`: its id); -1: not there yet.
   int node_of(const std::string& step, int best) const;
   LessonWork::Steps done() const;  // for LessonWork
@@ -81,7 +91,7 @@ class LessonRun : public QObject {
   int at_ = 0, reached_ = 0;
 };
 
-// A number as people write it: 1e6, 64 k, 2.5 MB, 3/4, 50 %. nullopt: none.
+// A number as people write it: 1e6, 64 k, 2.5 MB, 3/4, 4 * 512 * 512, 50 %. nullopt: none.
 std::optional<double> number_typed(const QString& text);
 
 }  // namespace nautilus::gui

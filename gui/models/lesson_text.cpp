@@ -10,6 +10,8 @@ std::string to_string(const LessonNumber& n) {
   if (n.of != "start" || !n.over.empty()) out += " of " + n.of;
   if (!n.over.empty()) out += " over " + n.over;
   for (auto& [name, value] : n.knobs) out += " at " + name + "=" + std::to_string(value);
+  for (const std::string& t : n.times) out += " times " + t;
+  if (!n.unit.empty()) out += " as " + n.unit;
   return out;
 }
 
@@ -32,6 +34,10 @@ Expected<LessonNumber> number_from_words(const std::string& words) {
       n.of = parts[k + 1];
     } else if (parts[k] == "over") {
       n.over = parts[k + 1];
+    } else if (parts[k] == "times") {
+      n.times.push_back(parts[k + 1]);
+    } else if (parts[k] == "as") {
+      n.unit = parts[k + 1];
     } else if (const size_t eq = parts[k + 1].find('=');
                parts[k] == "at" && eq != std::string::npos) {
       const std::string digits = parts[k + 1].substr(eq + 1);
@@ -68,6 +74,15 @@ std::vector<LessonNumber> quoted(const std::string& markdown) {
     return "";
   });
   return out;
+}
+
+std::vector<LessonNumber> quoted(const LessonStep& step) {
+  std::string all = step.text + step.after;
+  if (step.question) {
+    all += step.question->text;
+    for (const LessonQuestion::Choice& c : step.question->choices) all += c.text;
+  }
+  return gui::quoted(all);
 }
 
 }  // namespace nautilus::gui

@@ -32,6 +32,10 @@ std::string reason_of(const poly::Outcome& o) {
   return out;
 }
 
+LessonOutcome outcome_from(const poly::TransformStep& step, const poly::Outcome& o) {
+  return {step, verdict_word(o), reason_of(o), o.schedule ? poly::canonical_hash(*o.schedule) : 0};
+}
+
 const char* kind_word(poly::DepKind k) {
   switch (k) {
     case poly::DepKind::Flow:
@@ -55,8 +59,7 @@ const poly::Node* named_node(const poly::Schedule& s, const std::string& words) 
   for (const poly::Node* n = s.root.get(); n;) {
     const bool band = n->kind == poly::NodeKind::Band;
     if (kind == "band" && band) return n;
-    if ((kind == "inner" && band) ||
-        (kind == "sequence" && n->kind == poly::NodeKind::Sequence) ||
+    if ((kind == "inner" && band) || (kind == "sequence" && n->kind == poly::NodeKind::Sequence) ||
         (kind == "filter" && n->kind == poly::NodeKind::Filter))
       found = n;
     const poly::Node* next = nullptr;
@@ -66,6 +69,29 @@ const poly::Node* named_node(const poly::Schedule& s, const std::string& words) 
     n = next;
   }
   return found;
+}
+
+// "cut.sizes.0": of the parameter `sizes` of step `cut`, the first number.
+std::optional<double> param_of(const Lesson& lesson, const std::string& path) {
+  std::vector<std::string> parts(1);
+  for (const char c : path)
+    if (c == '.')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  const int at = lesson.step(parts[0]);
+  if (at < 0 || parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  const auto& t = lesson.steps[static_cast<size_t>(at)].transform;
+  if (!t || !t->params.contains(parts[1])) return std::nullopt;
+  json v = t->params[parts[1]];
+  if (parts.size() == 3) {
+    const bool index = parts[2].size() == 1 && parts[2][0] >= '0' && parts[2][0] <= '9';
+    const size_t k = index ? static_cast<size_t>(parts[2][0] - '0') : 0;
+    if (!index || !v.is_array() || k >= v.size()) return std::nullopt;
+    v = v[k];
+  }
+  if (!v.is_number()) return std::nullopt;
+  return v.get<double>();
 }
 
 }  // namespace
@@ -129,7 +155,7 @@ Expected<const LessonWork::State*> LessonWork::state(const std::string& step) {
     const auto deps = poly::dependences(*before.program);
     if (!deps) return deps.error();
     const poly::Outcome o = poly::apply(before, *deps, asked);
-    made.outcome = {asked, verdict_word(o), reason_of(o)};
+    made.outcome = outcome_from(asked, o);
     made.plan.schedule = o.schedule ? *o.schedule : before;
     made.plan.script = made.plan.schedule.script;
     made.plan.knobs = (*from)->plan.knobs;
@@ -141,6 +167,19 @@ Expected<LessonOutcome> LessonWork::outcome(const std::string& step) {
   const auto s = state(step);
   if (!s) return s.error();
   return (*s)->outcome;
+}
+
+Expected<LessonOutcome> LessonWork::outcome_of(const std::string& step,
+                                               const poly::TransformStep& request) {
+  const int at = lesson_.step(step);
+  if (at < 0 || !lesson_.steps[static_cast<size_t>(at)].transform)
+    return no_number(step, "no step of this name applies a transform");
+  const auto from = state(lesson_.steps[static_cast<size_t>(at)].transform->from);
+  if (!from) return from.error();
+  const poly::Schedule& before = (*from)->plan.schedule;
+  const auto deps = poly::dependences(*before.program);
+  if (!deps) return deps.error();
+  return outcome_from(request, poly::apply(before, *deps, request));
 }
 
 Expected<LessonAnswer> LessonWork::answer(const LessonStep& step) {
@@ -195,7 +234,7 @@ Expected<sched::Plan> LessonWork::plan_for(const LessonNumber& n, const std::str
 }
 
 Expected<const sched::Cost*> LessonWork::cost_for(const LessonNumber& n, const std::string& step) {
-  const std::string key = to_string({"", step, "", n.knobs});
+  const std::string key = to_string({"", step, "", n.knobs, {}, ""});
   if (const auto known = costs_.find(key); known != costs_.end()) return &known->second;
   const auto plan = plan_for(n, step);
   if (!plan) return plan.error();
@@ -207,14 +246,44 @@ Expected<const sched::Cost*> LessonWork::cost_for(const LessonNumber& n, const s
 }
 
 Expected<double> LessonWork::number(const LessonNumber& n) {
-  const auto v = value(n, n.of);
-  if (!v || n.over.empty()) return v;
+  auto v = value(n, n.of);
+  if (!v) return v;
+  for (const std::string& t : n.times) {
+    const std::optional<double> factor = given(t);
+    if (!factor) return no_number(to_string(n), "'" + t + "' is no number to multiply by");
+    *v *= *factor;
+  }
+  if (n.over.empty()) return v;
   LessonNumber plain = n;
   plain.knobs.clear();
   const auto over = value(n.of == n.over ? plain : n, n.over);
   if (!over) return over;
   if (*over == 0) return no_number(to_string(n), "it would divide by 0");
   return *v / *over;
+}
+
+// What nobody has to compute: "size.K", "param.cut.sizes.0" (of a step's transform), what the
+// machine can do, "plans_asked" and literals.
+std::optional<double> LessonWork::given(const std::string& what) const {
+  const size_t dot = what.find('.');
+  const std::string group = what.substr(0, dot);
+  const std::string which = dot == std::string::npos ? "" : what.substr(dot + 1);
+  if (group == "size") {
+    const auto at = options_.sizes.find(which);
+    if (at == options_.sizes.end()) return std::nullopt;
+    return static_cast<double>(at->second);
+  }
+  if (group == "matrix_rate" && which.empty()) return options_.machine.matrix_rate(Type::F16);
+  if (group == "bandwidth") {
+    const sched::MemoryLevel* level = options_.machine.level(which);
+    if (!level) return std::nullopt;
+    return level->bandwidth.value;
+  }
+  if (what == "plans_asked") return lesson_.plans;
+  if (group == "param") return param_of(lesson_, which);
+  if (what.empty() || what.find_first_not_of("0123456789") != std::string::npos || what.size() > 9)
+    return std::nullopt;
+  return std::stod(what);
 }
 
 // Counts of the search's nodes and of the program, which belong to no schedule.
@@ -234,10 +303,9 @@ std::optional<double> LessonWork::count(const std::string& what) {
     const auto deps = poly::dependences(*program_);
     if (!deps) return std::nullopt;
     const std::string kind = what == "dependences" ? "" : what.substr(12);
-    return static_cast<double>(
-        std::count_if(deps->all.begin(), deps->all.end(), [&](const poly::Dependence& d) {
-          return kind.empty() || kind == kind_word(d.kind);
-        }));
+    return static_cast<double>(std::count_if(
+        deps->all.begin(), deps->all.end(),
+        [&](const poly::Dependence& d) { return kind.empty() || kind == kind_word(d.kind); }));
   }
   if (what.starts_with("instances.")) {
     const poly::Statement* s = program_->statement(what.substr(10));
@@ -246,6 +314,7 @@ std::optional<double> LessonWork::count(const std::string& what) {
     if (!n) return std::nullopt;
     return static_cast<double>(*n);
   }
+  if (what.starts_with("memory.")) return memory_number(lessons_dir(), what);
   return layout_number(what);
 }
 
@@ -275,6 +344,7 @@ std::optional<double> LessonWork::of_schedule(const std::string& what, const sch
 }
 
 Expected<double> LessonWork::value(const LessonNumber& n, const std::string& step) {
+  if (const auto v = given(n.what)) return *v;
   if (const auto v = count(n.what)) return *v;
   const auto plan = plan_for(n, step);
   if (!plan) return plan.error();
@@ -282,22 +352,31 @@ Expected<double> LessonWork::value(const LessonNumber& n, const std::string& ste
   const auto c = cost_for(n, step);
   if (!c) return c.error();
   const sched::Cost& cost = **c;
+  // The search's bound, which views show, knows more than the cost alone.
+  const double bound = step == "best" && n.knobs.empty()
+                           ? searched_.nodes[static_cast<size_t>(searched_.best[0])].lower_bound
+                           : cost.lower_bound;
   const sched::ResourceProfile& r = cost.profile;
   const std::pair<const char*, double> simple[] = {
-      {"seconds", cost.seconds},         {"lower_bound", cost.lower_bound},
-      {"blocks", r.blocks},              {"shared_bytes", r.shared_bytes},
-      {"register_bytes", r.register_bytes}, {"imbalance", r.imbalance},
-      {"useful_flops", r.useful_flops},  {"compulsory_bytes", r.compulsory_bytes},
-      {"steps", r.steps},                {"waves", r.blocks / std::max(1, options_.machine.units)},
-      {"slack", cost.lower_bound > 0 ? cost.seconds / cost.lower_bound : 0},
+      {"seconds", cost.seconds},
+      {"lower_bound", bound},
+      {"blocks", r.blocks},
+      {"shared_bytes", r.shared_bytes},
+      {"register_bytes", r.register_bytes},
+      {"imbalance", r.imbalance},
+      {"useful_flops", r.useful_flops},
+      {"compulsory_bytes", r.compulsory_bytes},
+      {"steps", r.steps},
+      {"waves", r.blocks / std::max(1, options_.machine.units)},
+      {"slack", bound > 0 ? cost.seconds / bound : 0},
       {"units", options_.machine.units}};
   for (auto& [name, v] : simple)
     if (n.what == name) return v;
   const size_t dot = n.what.find('.');
   const std::string group = n.what.substr(0, dot);
   const std::string which = dot == std::string::npos ? "" : n.what.substr(dot + 1);
-  for (auto& [name, table] : std::initializer_list<
-           std::pair<const char*, const std::map<std::string, double>*>>{
+  for (auto& [name, table] :
+       std::initializer_list<std::pair<const char*, const std::map<std::string, double>*>>{
            {"bytes", &r.bytes}, {"ops", &r.ops}, {"time", &cost.unit_seconds}})
     if (group == name) {
       const auto v = table->find(which);
@@ -316,7 +395,15 @@ Expected<double> LessonWork::value(const LessonNumber& n, const std::string& ste
   return no_number(to_string(n), "no number has this name");
 }
 
+Expected<std::string> LessonWork::quote(const LessonNumber& n) {
+  if (auto said = words(n); said || n.what.starts_with("interpreted.")) return said;
+  const auto v = number(n);
+  if (!v) return v.error();
+  return lesson_value(n, *v);
+}
+
 Expected<std::string> LessonWork::words(const LessonNumber& n) {
+  if (n.what.starts_with("interpreted.")) return interpreted(lessons_dir(), n.what);
   if (n.what == "limiter") {
     const auto c = cost_for(n, n.of);
     if (!c) return c.error();

@@ -15,6 +15,7 @@ struct LessonOutcome {
   poly::TransformStep step;  // with node ids
   std::string verdict;       // "legal", "repaired", "illegal", "unknown"
   std::string reason;        // the verdict's words, with witness
+  uint64_t hash = 0;         // of the schedule that it makes; 0: it makes none
 };
 
 // The answer of a question.
@@ -32,9 +33,12 @@ class LessonWork {
   LessonWork(const Lesson& lesson, poly::ProgramPtr program, const sched::SearchOptions& options,
              const sched::SearchResult& searched, Steps done = {});
   Expected<LessonOutcome> outcome(const std::string& step);
+  // Of another request at the same schedule.
+  Expected<LessonOutcome> outcome_of(const std::string& step, const poly::TransformStep& request);
   Expected<LessonAnswer> answer(const LessonStep& step);
   Expected<double> number(const LessonNumber& n);
   Expected<std::string> words(const LessonNumber& n);  // "limiter", "numerics"
+  Expected<std::string> quote(const LessonNumber& n);  // either, as it is written in a text
 
  private:
   struct State {
@@ -45,7 +49,8 @@ class LessonWork {
   Expected<sched::Plan> plan_for(const LessonNumber& n, const std::string& step);
   Expected<double> value(const LessonNumber& n, const std::string& step);
   Expected<const sched::Cost*> cost_for(const LessonNumber& n, const std::string& step);
-  std::optional<double> count(const std::string& what);  // of the search and the program
+  std::optional<double> count(const std::string& what);        // of the search and the program
+  std::optional<double> given(const std::string& what) const;  // of the lesson and the machine
   std::optional<double> of_schedule(const std::string& what, const sched::Plan& p);
 
   const Lesson& lesson_;
@@ -66,6 +71,11 @@ bool as_asked(const poly::TransformStep& asked, const poly::TransformStep& did,
               const std::vector<std::string>& free);
 // The session that a lesson begins with: its kernel at its sizes, and the search if it has one.
 Expected<sched::Session> lesson_session(const Lesson& l);
+
+// Adds candidates for the transforms of steps that were done before, in the lesson's order; their
+// nodes by step. What cannot be done again is left out.
+std::map<std::string, int> do_again(sched::Session& s, const Lesson& l,
+                                    const LessonWork::Steps& done);
 
 // "2.1 MB", "3.4 us", "x 12", as the quantity is.
 std::string lesson_value(const LessonNumber& n, double value);

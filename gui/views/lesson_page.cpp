@@ -14,16 +14,24 @@ QString style_of(const Theme& t) {
 
 }  // namespace
 
+// What is quoted, by what the bench said of this step; "…" until then.
+QString LessonView::fill(const std::string& text, bool bold) const {
+  const auto facts = facts_.find(run_.at());
+  return QString::fromStdString(filled(text, [&](const LessonNumber& n) -> std::string {
+    if (facts == facts_.end()) return "…";
+    const auto v = facts->second.quoted.find(to_string(n));
+    const std::string said = v == facts->second.quoted.end() ? "?" : v->second;
+    return bold ? "**" + said + "**" : said;
+  }));
+}
+
 QString LessonView::page_text() const {
   if (!run_.playing()) return {};
   const LessonStep& s = run_.step();
-  const auto facts = facts_.find(run_.at());
-  const std::string body = filled(s.text, [&](const LessonNumber& n) -> std::string {
-    if (facts == facts_.end()) return "…";
-    const auto v = facts->second.quoted.find(to_string(n));
-    return "**" + (v == facts->second.quoted.end() ? "?" : v->second) + "**";
-  });
-  return "## " + QString::fromStdString(s.title) + "\n\n" + QString::fromStdString(body);
+  QString out = "## " + QString::fromStdString(s.title) + "\n\n" + fill(s.text, true);
+  if (run_.phase() == LessonRun::Phase::Done && !s.after.empty())
+    out += "\n\n" + fill(s.after, true);
+  return out;
 }
 
 // The whole step as one document: text, question, answer.
@@ -31,12 +39,12 @@ QString LessonView::document_text() const {
   if (!run_.playing()) return tr("# Lessons\n");
   QString out = "# " + QString::fromStdString(run_.lesson().title) + "\n\n" + page_text();
   const LessonStep& s = run_.step();
-  if (s.question) out += "\n\n**" + QString::fromStdString(s.question->text) + "**\n\n";
+  if (s.question) out += "\n\n**" + fill(s.question->text, false) + "**\n\n";
   if (s.question)
     for (const LessonQuestion::Choice& c : s.question->choices)
-      out += "- " + QString::fromStdString(c.text) + "\n";
+      out += "- " + fill(c.text, false) + "\n";
   if (run_.phase() == LessonRun::Phase::Done && s.question)
-    out += "\n\n" + run_.judgement(run_.at());
+    out += "\n\n" + fill(run_.judgement(run_.at()).toStdString(), false);
   if (s.transform) out += "\n\n`" + transform_words(*s.transform) + "`";
   const LessonRun::Progress& p = run_.progress(run_.at());
   if (s.transform && p.node >= 0)
@@ -49,22 +57,33 @@ void LessonView::refresh() {
   if (!run_.playing()) return;
   if (shown_step_ != run_.at()) enter_step();
   head_->setText(QString::fromStdString(run_.lesson().title));
-  score_->setText(tr("Step %1 of %2").arg(run_.at() + 1).arg(run_.count()) +
-                  (run_.asked_questions() > 0 ? tr("  ·  %1 of %2 predictions right")
-                                                    .arg(run_.rights())
-                                                    .arg(run_.asked_questions())
-                                              : QString()));
+  QStringList locked;
+  for (const std::string& what : run_.lesson().locked)
+    if (what == "machine")
+      locked << QString::fromStdString(shared_.document.session().options.machine.name);
+    else
+      locked << QString::fromStdString(poly::sizes_text(shared_.document.session().options.sizes));
+  locks_->setText(tr("Locked: %1").arg(locked.join("  ·  ")));
+  locks_->setVisible(!locked.isEmpty());
+  score_->setText(
+      tr("Step %1 of %2").arg(run_.at() + 1).arg(run_.count()) +
+      (run_.asked_questions() > 0
+           ? tr("  ·  %1 of %2 predictions right").arg(run_.rights()).arg(run_.asked_questions())
+           : QString()));
   bar_->setMaximum(run_.count());
   bar_->setValue(run_.reached() + (run_.finished() ? 1 : 0));
   const int scrolled = text_->verticalScrollBar()->value();
+  const bool after = run_.phase() == LessonRun::Phase::Done && !run_.step().after.empty();
   text_->document()->setDefaultStyleSheet(style_of(shared_.theme));
   QTextDocument markdown;
   markdown.setMarkdown(page_text());
   text_->setHtml(markdown.toHtml());
-  text_->verticalScrollBar()->setValue(scrolled);
+  // What is said after the answer is read next.
+  text_->verticalScrollBar()->setValue(
+      after && !shown_after_ ? text_->verticalScrollBar()->maximum() : scrolled);
+  shown_after_ = after;
   const QString broken = run_.broken(shared_.document.session().options);
-  panel_->refresh(broken.isEmpty() ? QString()
-                                   : broken + tr(" Numbers may differ from the text."));
+  panel_->refresh(broken.isEmpty() ? QString() : broken + tr(" Numbers may differ from the text."));
 }
 
 void LessonView::paint_picture(QPainter& p, const QRectF& page) {
@@ -75,7 +94,7 @@ void LessonView::paint_picture(QPainter& p, const QRectF& page) {
   QString text = document_text();
   if (!run_.playing())
     for (int k = 0; k < lessons_->count(); ++k)
-      text += "\n" + lessons_->item(k)->text().replace("\n", "\n   ") + "\n";
+      text += "\n" + lessons_->item(k)->text().replace("\n", "  \n   ") + "\n";
   QTextDocument markdown;
   markdown.setMarkdown(text);
   doc.setHtml(markdown.toHtml());

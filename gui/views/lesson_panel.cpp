@@ -21,13 +21,22 @@ QPushButton* button(const QString& text, const QString& tip, QWidget* parent) {
   return b;
 }
 
+// A verdict's reason, as far as there is room for it.
+QString shortened(const std::string& reason) {
+  constexpr qsizetype kRoom = 220;
+  const QString all = QString::fromStdString(reason);
+  if (all.size() <= kRoom) return all;
+  const qsizetype end = all.lastIndexOf(' ', kRoom);
+  return all.left(end < 0 ? kRoom : end) + QObject::tr(" … (all of it in Why)");
+}
+
 }  // namespace
 
 QString transform_words(const LessonTransform& t) {
   QString out = QString::fromStdString(t.name), rest;
   for (auto& [key, value] : t.params.items()) {
-    const QString v = QString::fromStdString(value.is_string() ? value.get<std::string>()
-                                                               : value.dump());
+    const QString v =
+        QString::fromStdString(value.is_string() ? value.get<std::string>() : value.dump());
     if (key == "node")
       out += " " + (v == "root" ? QObject::tr("the whole program") : QObject::tr("the %1").arg(v));
     else
@@ -36,8 +45,8 @@ QString transform_words(const LessonTransform& t) {
   return out + rest;
 }
 
-LessonPanel::LessonPanel(const LessonRun& run, const Theme& theme, QWidget* parent)
-    : QWidget(parent), run_(run), theme_(theme) {
+LessonPanel::LessonPanel(const LessonRun& run, const Theme& theme, Fill fill, QWidget* parent)
+    : QWidget(parent), run_(run), theme_(theme), fill_(std::move(fill)) {
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
 
@@ -53,7 +62,7 @@ LessonPanel::LessonPanel(const LessonRun& run, const Theme& theme, QWidget* pare
   row->setContentsMargins(0, 0, 0, 0);
   number_ = new QLineEdit(number_row_);
   number_->setObjectName("lesson-number");
-  number_->setPlaceholderText(tr("a number: 64, 1.5e6, 12 k, 3/4"));
+  number_->setPlaceholderText(tr("64, 1.5e6, 12 k, 3/4"));
   number_->setToolTip(tr("Your prediction; Enter says it"));
   number_->setAccessibleName(tr("Your prediction"));
   unit_ = new QLabel(number_row_);
@@ -91,6 +100,7 @@ LessonPanel::LessonPanel(const LessonRun& run, const Theme& theme, QWidget* pare
 
   auto* foot = new QHBoxLayout;
   back_ = button(tr("‹ &Back"), tr("The step before"), this);
+  back_->setObjectName("lesson-back");
   next_ = button(tr("&Next ›"), tr("The next step (Ctrl+Return)"), this);
   next_->setObjectName("lesson-next");
   foot->addWidget(back_);
@@ -108,28 +118,34 @@ LessonPanel::LessonPanel(const LessonRun& run, const Theme& theme, QWidget* pare
 
 // The choices of the step in hand; what is typed stays while the step does.
 void LessonPanel::fill_question() {
+  const auto& q = run_.step().question;
+  if (q) {
+    question_text_->setText(fill_(q->text));
+    unit_->setText(QString::fromStdString(q->unit));
+    number_row_->setVisible(q->kind == LessonQuestion::Kind::Number);
+  }
   const std::string now = run_.lesson().name + "/" + run_.step().id;
-  if (question_of_ == now) return;
+  if (question_of_ != now) make_choices();
   question_of_ = now;
+  for (QAbstractButton* b : group_->buttons()) {
+    const int k = group_->id(b);
+    b->setText(QString("&%1  %2").arg(k + 1).arg(
+        fill_(q->choices[static_cast<size_t>(k)].text).replace("&", "&&")));
+  }
+}
+
+void LessonPanel::make_choices() {
   number_->clear();
   for (QAbstractButton* b : group_->buttons()) {
     group_->removeButton(b);
     delete b;
   }
   const auto& q = run_.step().question;
-  if (!q) return;
-  question_text_->setText(QString::fromStdString(q->text));
-  unit_->setText(QString::fromStdString(q->unit));
-  const bool number = q->kind == LessonQuestion::Kind::Number;
-  number_row_->setVisible(number);
-  if (number) return;
-  int k = 0;
-  for (const LessonQuestion::Choice& c : q->choices) {
-    auto* b = new QRadioButton(
-        QString("&%1  %2").arg(k + 1).arg(QString::fromStdString(c.text).replace("&", "&&")),
-        question_);
+  if (!q || q->kind == LessonQuestion::Kind::Number) return;
+  for (int k = 0; k < static_cast<int>(q->choices.size()); ++k) {
+    auto* b = new QRadioButton(question_);
     b->setToolTip(tr("Choose this (Alt+%1)").arg(k + 1));
-    group_->addButton(b, k++);
+    group_->addButton(b, k);
     choices_->addWidget(b);
   }
 }
@@ -147,6 +163,8 @@ void LessonPanel::refresh(const QString& hint) {
   for (QAbstractButton* b : group_->buttons()) b->setEnabled(open);
   if (!open && p.guess && s.question && s.question->kind != LessonQuestion::Kind::Number)
     if (QAbstractButton* b = group_->button(static_cast<int>(*p.guess))) b->setChecked(true);
+  if (!open && !p.guess && p.answer && (!s.transform || p.node >= 0))
+    if (QAbstractButton* b = group_->button(p.answer->choice)) b->setChecked(true);
   predict_->setVisible(open);
   show_->setVisible(open);
   // A verdict is revealed by doing it.
@@ -154,16 +172,19 @@ void LessonPanel::refresh(const QString& hint) {
   judgement_->setVisible(revealed || phase == Phase::Wait);
   if (revealed) {
     const bool right = run_.right(run_.at());
-    const QString glyph = right ? QStringLiteral("✓") : p.given_up ? QStringLiteral("→")
-                                                                   : QStringLiteral("✗");
+    const QString glyph = right        ? QStringLiteral("✓")
+                          : p.given_up ? QStringLiteral("→")
+                                       : QStringLiteral("✗");
     const QColor c = right ? theme_.good() : p.given_up ? theme_.accent() : theme_.bad();
     QString more;
     for (size_t k = 0; k < p.answer->said.size() && s.question->choices.size() > k; ++k)
       more += QString("<br>&nbsp;&nbsp;%1: %2")
-                  .arg(QString::fromStdString(s.question->choices[k].text).toHtmlEscaped(),
+                  .arg(fill_(s.question->choices[k].text).toHtmlEscaped(),
                        QString::fromStdString(p.answer->said[k]).toHtmlEscaped());
     judgement_->setText(QString("<span style='color:%1'><b>%2</b> %3</span>%4")
-                            .arg(c.name(), glyph, run_.judgement(run_.at()).toHtmlEscaped(), more));
+                            .arg(c.name(), glyph,
+                                 fill_(run_.judgement(run_.at()).toStdString()).toHtmlEscaped(),
+                                 more));
   } else if (phase == Phase::Wait) {
     judgement_->setText(tr("The program computes the answer …"));
   }
@@ -173,12 +194,12 @@ void LessonPanel::refresh(const QString& hint) {
     if (p.node >= 0) {
       const bool illegal = p.outcome.verdict == "illegal";
       const QString verdict = QString::fromStdString(p.outcome.verdict);
-      const QColor c = illegal ? theme_.bad()
-                               : p.outcome.verdict == "repaired" ? theme_.warning() : theme_.good();
+      const QColor c = illegal                           ? theme_.bad()
+                       : p.outcome.verdict == "repaired" ? theme_.warning()
+                                                         : theme_.good();
       words = QString("%1<br><span style='color:%2'><b>%3 %4</b></span>")
                   .arg(words.toHtmlEscaped(), c.name(), illegal ? "✗" : "✓", verdict);
-      if (!p.outcome.reason.empty())
-        words += ": " + QString::fromStdString(p.outcome.reason).toHtmlEscaped();
+      if (!p.outcome.reason.empty()) words += ": " + shortened(p.outcome.reason).toHtmlEscaped();
     } else {
       words = words.toHtmlEscaped();
     }

@@ -16,7 +16,9 @@ namespace nautilus::gui {
 class LessonPanel : public QWidget {
   Q_OBJECT
  public:
-  LessonPanel(const LessonRun& run, const Theme& theme, QWidget* parent);
+  // `fill`: puts what was computed into texts that quote it.
+  using Fill = std::function<QString(const std::string&)>;
+  LessonPanel(const LessonRun& run, const Theme& theme, Fill fill, QWidget* parent);
   void refresh(const QString& hint);
   // What is typed or chosen now: a number's text, or the choice (-1: none).
   QString typed() const { return number_->text(); }
@@ -32,8 +34,10 @@ class LessonPanel : public QWidget {
 
  private:
   void fill_question();
+  void make_choices();
   const LessonRun& run_;
   const Theme& theme_;
+  const Fill fill_;
   std::string question_of_;  // the lesson and step whose question is filled in
   QGroupBox *question_, *task_;
   QLabel *question_text_, *unit_, *judgement_, *task_text_, *hint_;

@@ -23,15 +23,23 @@ class LessonView : public View, public LessonPlayer {
   QString name() const override { return QStringLiteral("lesson"); }
   QString title() const override { return tr("Lesson"); }
   Q_INVOKABLE bool play(const QString& name) override;
+  bool plays(const QString& name) const;  // now
+  // From its first step, whatever was done.
+  bool restart();
   const LessonRun& run() const { return run_; }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return {primary_, back_, list_}; }
+  QList<QAction*> view_actions() override { return {primary_, back_, again_, list_}; }
   bool busy() const override { return opening_ > 0 || !asking_.empty(); }
 
   // What the key for going on does: predicts, applies, or goes to the next step.
   void go_on();
+  void show_answer() { run_.give_up(); }  // without a prediction
   void show_lessons();
+
+ Q_SIGNALS:
+  // Why sizes and machine may not be changed while this lesson is played; "": they may.
+  void locked(const QString& why);
 
  private:
   // What the bench says of a step.
@@ -44,7 +52,14 @@ class LessonView : public View, public LessonPlayer {
   void make_pages();
   void make_actions();
   void list_lessons();
-  void begin(Lesson l, Expected<sched::Session> session);
+  // What is made in the background before a lesson begins.
+  struct Prepared {
+    Expected<sched::Session> session;
+    std::shared_ptr<const sched::SearchResult> searched;  // what the lesson's search found
+    LessonRun::Kept kept;
+  };
+  static Prepared prepare(const Lesson& l, LessonRun::Kept kept);
+  void begin(Lesson l, Prepared made);
   void end();
   void enter_step();  // shows what the step shows, and asks the bench
   void ask(int step);
@@ -53,8 +68,12 @@ class LessonView : public View, public LessonPlayer {
   void apply();
   void observe(int first, int last);
   void look_back();  // for what was done before it was asked for
+  bool consider(int node, bool aloud, const LessonOutcome* came = nullptr);
+  void look_into(int node, bool aloud);
   void say(const QString& text);
   QString page_text() const;  // Markdown of the step, with its numbers
+  QString fill(const std::string& text, bool bold) const;
+  int best_node() const;
   QString document_text() const;
   void open_link(const QUrl& link);
   HandSteps& hand();
@@ -65,17 +84,19 @@ class LessonView : public View, public LessonPlayer {
   std::vector<GlossaryEntry> glossary_;
   std::map<int, Facts> facts_;
   HandSteps* own_hand_ = nullptr;
-  std::set<int> asking_;  // steps that the bench works on
-  int opening_ = 0, shown_step_ = -1;
+  std::set<int> asking_;                         // steps that the bench works on
+  std::map<std::string, LessonRun::Kept> kept_;  // lessons that were left in the middle
+  int opening_ = 0, ticket_ = 0, shown_step_ = -1;
+  bool shown_after_ = false;
   bool replacing_ = false;
 
   QStackedWidget* pages_;
   QListWidget* lessons_;
-  QLabel *head_, *score_, *problem_;
+  QLabel *head_, *locks_, *score_, *problem_;
   QProgressBar* bar_;
   QTextBrowser* text_;
   LessonPanel* panel_;
-  QAction *primary_, *back_, *list_;
+  QAction *primary_, *back_, *again_, *list_;
 };
 
 }  // namespace nautilus::gui

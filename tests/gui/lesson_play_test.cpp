@@ -49,11 +49,10 @@ struct Desk {
 };
 
 void quote(LessonWork& work, const LessonStep& step) {
-  for (const LessonNumber& n : quoted(step.text)) {
-    const auto v = work.number(n);
+  for (const LessonNumber& n : quoted(step)) {
+    const auto v = work.quote(n);
     EXPECT_TRUE(v) << step.id << ": " << (v ? "" : v.error().text());
-    if (v) std::cout << "  " << step.id << ": " << to_string(n) << " = " << lesson_value(n, *v)
-                     << "\n";
+    if (v) std::cout << "  " << step.id << ": " << to_string(n) << " = " << *v << "\n";
   }
 }
 
@@ -93,7 +92,8 @@ void transform(LessonRun& player, LessonWork& work, Desk& desk) {
   ASSERT_TRUE(id) << step.id << ": " << id.error().text();
   const sched::SearchNode& made = desk.exploration->result().nodes[static_cast<size_t>(*id)];
   QString why;
-  EXPECT_TRUE(player.observe(*id, from, made.steps, made, &why)) << step.id << why.toStdString();
+  EXPECT_EQ(player.observe(*id, from, made.steps, made, &why), LessonRun::Seen::Yes)
+      << step.id << why.toStdString();
 }
 
 TEST_P(PlayedLesson, FromTheFirstStepToTheLast) {
@@ -103,6 +103,9 @@ TEST_P(PlayedLesson, FromTheFirstStepToTheLast) {
   EXPECT_GE(lesson->steps.size(), 5u);
   Desk desk(*lesson);
   ASSERT_TRUE(desk.exploration);
+  for (const LessonStep& s : lesson->steps)
+    EXPECT_TRUE(s.statement.empty() || desk.program->statement(s.statement) || s.select != "start")
+        << s.id << ": there is no statement " << s.statement;
   LessonRun player;
   player.start(*lesson);
   int questions = 0;
@@ -121,6 +124,22 @@ TEST_P(PlayedLesson, FromTheFirstStepToTheLast) {
   EXPECT_GE(questions, 3);
   EXPECT_EQ(player.rights(), questions);
   EXPECT_EQ(player.broken(desk.session.options), QString());
+}
+
+// What the text of "search" says of bounds: on the way down they never fall.
+TEST(LessonClaims, BoundsNeverFallOnTheWayDown) {
+  const auto lesson = load_lesson(lessons_dir(), "search");
+  ASSERT_TRUE(lesson);
+  Desk desk(*lesson);
+  int compared = 0;
+  for (const sched::SearchNode& n : desk.session.result.nodes)
+    if (n.parent >= 0 && n.lower_bound > 0) {
+      ++compared;
+      EXPECT_GE(n.lower_bound,
+                desk.session.result.nodes[static_cast<size_t>(n.parent)].lower_bound * (1 - 1e-12))
+          << n.id;
+    }
+  EXPECT_GT(compared, 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, PlayedLesson, ::testing::ValuesIn(lesson_files()),

@@ -27,7 +27,8 @@ json good() {
     ]})");
 }
 const char* const kText =
-    "# T\n## read: Read\nA [tile](glossary:tile) of {{traffic}}.\n## ask: Ask\nx\n## try: Try\ny\n## pick: Pick\n{{seconds of try}}\n";
+    "# T\n## read: Read\nA [tile](glossary:tile) of {{traffic}}.\n## ask: Ask\nx\n## try: "
+    "Try\ny\n## pick: Pick\n{{seconds of try}}\n";
 
 Expected<Lesson> read(const json& j, const std::string& text = kText) {
   return lesson_from("t", j, text, kGlossary);
@@ -69,15 +70,27 @@ TEST(LessonFile, WhatIsWrongIsNamed) {
   refused([](json& j) { j["steps"][1]["ask"]["answer"] = 12; }, "say what is to be computed");
   refused([](json& j) { j["steps"][1]["ask"].erase("answer"); }, "'answer' is missing");
   refused([](json& j) { j["steps"][1]["ask"]["kind"] = "guess"; }, "kind of question 'guess'");
-  refused([](json& j) { j["steps"][1]["ask"]["answer"] = "traffic of later"; }, "'later' is no step");
+  refused([](json& j) { j["steps"][1]["ask"]["answer"] = "traffic of later"; },
+          "'later' is no step");
   refused([](json& j) { j["steps"][1]["ask"]["answer"] = "traffic off best"; }, "is none");
   refused([](json& j) { j["plans"] = 0; }, "no search");
+  refused([](json& j) { j["sizes"]["N"] = 0; }, "size 'N' is out of range");
+  refused([](json& j) { j["sizes"]["N"] = 18446744073709551615ull; }, "'N' is out of range");
+  refused([](json& j) { j["steps"][0]["view"] = "tre"; }, "no view 'tre'");
+  refused([](json& j) { j["steps"][0]["view"] = 3; }, "'view' is no text");
+  refused([](json& j) { j["steps"][2]["do"]["from"] = "try"; }, "'try' is no step before");
+  refused([](json& j) { j["steps"][2]["do"]["from"] = "pick"; }, "'pick' is no step before");
+  refused([](json& j) { j["steps"][0]["select"] = "try"; }, "'try' is no step before");
+  refused([](json& j) { j["steps"][1]["ask"]["text"] = "{{seconds of try}}?"; }, "before there is");
+  refused([](json& j) { j["steps"][3]["ask"]["choices"][0]["text"] = "{{a b}}"; }, "is none");
   refused([](json& j) { j["steps"][2]["do"]["transform"] = "tiel"; }, "no transform 'tiel'");
   refused([](json& j) { j["steps"][2]["do"]["params"]["size"] = 3; }, "no parameter 'size'");
   refused([](json& j) { j["steps"][2]["do"]["expect"] = "fine"; }, "no verdict 'fine'");
   refused([](json& j) { j["steps"][2].erase("do"); }, "needs a transform");
   refused([](json& j) { j["steps"][3]["ask"]["choices"].erase(1); }, "two or more");
   refused([](json&) {}, "belongs to no step", std::string(kText) + "## other: Other\nz\n");
+  refused([](json&) {}, "two sections 'read'", std::string(kText) + "## read: Again\nz\n");
+  refused([](json&) {}, "the text of step 'read'", "");
   refused([](json&) {}, "the text of step 'pick'", "## read: R\nx\n## ask: A\nx\n## try: T\nx\n");
   refused([](json&) {}, "no entry 'bank'",
           "## read: R\n[b](glossary:bank)\n## ask: A\nx\n## try: T\nx\n## pick: P\nx\n");
@@ -100,9 +113,18 @@ TEST(LessonFile, DamageNeverCrashes) {
     }
 }
 
+TEST(LessonFile, WhatIsSaidAfterwardsIsApart) {
+  const auto l = read(good(), std::string(kText) + "### After\nIt was {{seconds of try}}.\n");
+  ASSERT_TRUE(l) << l.error().text();
+  EXPECT_EQ(l->steps[3].text, "{{seconds of try}}\n");
+  EXPECT_EQ(l->steps[3].after, "It was {{seconds of try}}.\n");
+  EXPECT_TRUE(l->steps[0].after.empty());
+}
+
 TEST(LessonFile, NumbersInWords) {
-  for (const char* words : {"traffic", "seconds of best", "bytes.hbm of cut over best",
-                            "seconds of best over start at stages=2"}) {
+  for (const char* words :
+       {"size.K times param.cut.sizes.0 times 2 as B", "traffic", "seconds of best",
+        "bytes.hbm of cut over best", "seconds of best over start at stages=2"}) {
     const auto n = number_from_words(words);
     ASSERT_TRUE(n) << words;
     EXPECT_EQ(to_string(*n), words);
@@ -125,8 +147,31 @@ TEST(LessonRun, TypedNumbers) {
   EXPECT_EQ(number_typed("6,291,456 B"), 6291456);
   EXPECT_EQ(number_typed("5 us"), 5e-6);
   EXPECT_EQ(number_typed("75 %"), 75);
-  for (const char* bad : {"", "many", "1/0", "--3", "1e999", "3 4"})
+  EXPECT_EQ(number_typed("1.1 us"), 1.1e-6);
+  EXPECT_EQ(number_typed("0.3 ms"), 0.3e-3);
+  EXPECT_EQ(number_typed("7e3 ns"), 7e-6);
+  EXPECT_EQ(number_typed("2.1 million"), 2.1e6);
+  EXPECT_EQ(number_typed("3.4 TFLOP/s"), 3.4e12);
+  EXPECT_EQ(number_typed("128 KiB"), 131072);
+  EXPECT_EQ(number_typed("4 * 512 * 512 / 2"), 524288);
+  EXPECT_EQ(number_typed("1024 x 1024 x 2 B"), 2097152);
+  EXPECT_EQ(number_typed("3 * 2 MB"), 6e6);
+  EXPECT_EQ(number_typed("5."), 5);
+  for (const char* bad : {"", "many", "1/0", "--3", "1e999", "3 4", "4 *", "* 4", "12 apples", "/3",
+                          "1e99999", "2 x y", "3 4 MB"})
     EXPECT_FALSE(number_typed(bad)) << bad;
+}
+
+// What is shown as an answer can be typed as one.
+TEST(LessonRun, WhatIsShownCanBeTyped) {
+  for (const double v : {5e-6, 3.14e-3, 2.1e6, 64.0, 1.34e8, 0.0606})
+    for (const char* name : {"seconds", "traffic", "achieved.hbm", "percent.hbm", "blocks",
+                             "intensity.hbm", "bandwidth.hbm"}) {
+      const std::string shown = lesson_value({name, "start", "", {}, {}, ""}, v);
+      const auto typed = number_typed(QString::fromStdString(shown));
+      ASSERT_TRUE(typed) << shown;
+      EXPECT_NEAR(*typed / v, 1, 0.01) << shown;
+    }
 }
 
 LessonRun& begin(LessonRun& run) {
@@ -192,21 +237,30 @@ TEST(LessonRun, WhatIsDoneMustBeWhatIsAsked) {
   made.by_hand = true;
   made.state = sched::NodeState::Complete;
   QString why;
-  EXPECT_FALSE(run.observe(5, 0, {asked}, made, &why)) << "nobody knows yet what is asked";
+  EXPECT_NE(run.observe(5, 0, {asked}, made, &why), LessonRun::Seen::Yes)
+      << "nobody knows yet what is asked";
   run.set_asked(2, {asked, "legal", ""});
-  EXPECT_FALSE(run.observe(5, 4, {asked}, made, &why));
+  EXPECT_NE(run.observe(5, 4, {asked}, made, &why), LessonRun::Seen::Yes);
   EXPECT_TRUE(why.contains("another schedule")) << why.toStdString();
-  EXPECT_FALSE(run.observe(5, 0, {{"fuse", "{}"}}, made, &why));
+  EXPECT_NE(run.observe(5, 0, {{"fuse", "{}"}}, made, &why), LessonRun::Seen::Yes);
   EXPECT_TRUE(why.contains("tile")) << why.toStdString();
-  EXPECT_FALSE(run.observe(5, 0, {{"tile", R"({"node":6,"sizes":[8,8]})"}}, made, &why));
+  EXPECT_NE(run.observe(5, 0, {{"tile", R"({"node":6,"sizes":[8,8]})"}}, made, &why),
+            LessonRun::Seen::Yes);
   sched::SearchNode refused = made;
   refused.state = sched::NodeState::Illegal;
   refused.reason = "a witness";
-  EXPECT_FALSE(run.observe(5, 0, {asked}, refused, &why));
+  EXPECT_NE(run.observe(5, 0, {asked}, refused, &why), LessonRun::Seen::Yes);
   EXPECT_TRUE(why.contains("a witness"));
   EXPECT_EQ(run.phase(), LessonPhase::Do);
+  // A request in other words is looked into, and known by what it comes to.
+  const poly::TransformStep by_name{"tile", R"({"node":"x","sizes":[8,8]})"};
+  EXPECT_EQ(run.observe(5, 0, {by_name}, made, &why), LessonRun::Seen::Look);
+  const LessonOutcome different{by_name, "legal", "", 6};
+  run.set_asked(2, {asked, "legal", "", 7});
+  EXPECT_EQ(run.observe(5, 0, {by_name}, made, &why, &different), LessonRun::Seen::No);
   // Sizes are free: any will do.
-  EXPECT_TRUE(run.observe(5, 0, {{"tile", R"({"node":3,"sizes":[16,4]})"}}, made, &why));
+  EXPECT_EQ(run.observe(5, 0, {{"tile", R"({"node":3,"sizes":[16,4]})"}}, made, &why),
+            LessonRun::Seen::Yes);
   EXPECT_EQ(run.phase(), LessonPhase::Wait);
   run.set_answer(2, {0, 0, {}});
   EXPECT_EQ(run.phase(), LessonPhase::Done);
@@ -218,6 +272,56 @@ TEST(LessonRun, WhatIsDoneMustBeWhatIsAsked) {
   EXPECT_TRUE(run.finished());
   EXPECT_FALSE(run.can_go_next());
   EXPECT_EQ(run.rights(), 2);
+}
+
+TEST(LessonRun, WhatComesToTheSameIsTheSame) {
+  LessonRun run;
+  begin(run).next();
+  run.give_up();
+  run.set_answer(1, {10, -1, {"10"}});
+  run.next();
+  run.predict(0);
+  run.set_asked(2, {{"tile", R"({"node":3,"sizes":[8,8]})"}, "legal", "", 7});
+  sched::SearchNode made;
+  made.state = sched::NodeState::Complete;
+  const poly::TransformStep did{"tile", R"({"node":"x","sizes":[8,8]})"};
+  const LessonOutcome came{did, "legal", "", 7};
+  EXPECT_EQ(run.observe(5, 0, {did}, made, nullptr, &came), LessonRun::Seen::Yes);
+  EXPECT_EQ(run.done().at("try").params, did.params);
+}
+
+TEST(LessonRun, GoesOnWhereItWasLeft) {
+  LessonRun run;
+  begin(run).next();
+  run.predict("10");
+  run.set_answer(1, {10, -1, {"10"}});
+  run.next();
+  run.predict(0);
+  run.set_asked(2, {{"tile", R"({"node":3,"sizes":[8,8]})"}, "legal", ""});
+  sched::SearchNode made;
+  made.state = sched::NodeState::Complete;
+  ASSERT_EQ(run.observe(5, 0, {{"tile", R"({"node":3,"sizes":[8,8]})"}}, made, nullptr),
+            LessonRun::Seen::Yes);
+  run.set_answer(2, {0, 0, {}});
+  run.next();
+  run.back();
+  LessonRun::Kept kept = run.keep();
+  const Lesson lesson = run.lesson();
+  run.start({});
+  EXPECT_FALSE(run.playing());
+  run.start(lesson, kept);
+  EXPECT_EQ(run.at(), 2);
+  EXPECT_EQ(run.reached(), 3);
+  EXPECT_EQ(run.rights(), 2);
+  kept.progress[2].node = -1;  // its candidate could not be made again
+  run.start(lesson, kept);
+  EXPECT_EQ(run.reached(), 2);
+  EXPECT_EQ(run.phase(), LessonPhase::Do);
+  kept.reached = 99;
+  kept.at = -4;
+  kept.progress.clear();
+  run.start(lesson, kept);
+  EXPECT_EQ(run.at(), 0);
 }
 
 TEST(LessonRun, WhatIsLockedIsWatched) {
