@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +17,7 @@ namespace {
 class TempFile {
  public:
   explicit TempFile(std::string path) : path_(std::move(path)) {
+    ::unlink(path_.c_str());  // of a process with our number that crashed
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   }
   ~TempFile() {
@@ -78,7 +80,8 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
     out << content << std::flush;
     return out ? std::nullopt : std::optional<Refusal>(failed("cannot write"));
   }
-  TempFile temp(path + ".tmp" + std::to_string(::getpid()));
+  static std::atomic<int> count{0};  // two threads may write the same file
+  TempFile temp(path + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(++count));
   if (!temp.open()) return failed("cannot create a temporary file beside it");
   if (!temp.write(content)) return failed("cannot write");
   if (!temp.rename_to(path)) return failed("cannot rename into place");

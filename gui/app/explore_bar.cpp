@@ -15,9 +15,11 @@ ExploreBar::ExploreBar(const Document& document, const LiveSearch& search, const
   setObjectName("explore-bar");
   setMovable(false);
   setToolButtonStyle(Qt::ToolButtonTextOnly);
-  const auto put = [&](const QString& id) {
+  const auto put = [&](const QString& id, const QString& glyph = {}) {
+    if (!glyph.isEmpty()) commands.action(id)->setIconText(glyph);
     addAction(commands.action(id));
-    widgetForAction(commands.action(id))->setAccessibleName(commands.action(id)->text());
+    widgetForAction(commands.action(id))
+        ->setAccessibleName(commands.action(id)->text().remove('&').remove("…"));
   };
   put("file.open");
   put("file.save");
@@ -50,15 +52,19 @@ ExploreBar::ExploreBar(const Document& document, const LiveSearch& search, const
   addWidget(plans_);
   addSeparator();
   target_ = new QToolButton(this);
-  target_->setToolTip(tr("What is explored: everything, or what lies below a candidate (Ctrl+R "
-                         "takes the selected one); click for everything again"));
+  target_->setToolTip(
+      tr("What is explored: everything, or what lies below a candidate (Ctrl+R "
+         "takes the selected one); click for everything again"));
   target_->setAccessibleName(tr("Target"));
   connect(target_, &QToolButton::clicked, this, &ExploreBar::whole_tree_requested);
   addWidget(target_);
   addSeparator();
-  for (const char* id : {"go.back", "go.forward"}) put(id);
+  put("go.back", "◂");
+  put("go.forward", "▸");
   addSeparator();
-  for (const char* id : {"go.find", "go.palette", "help.keys"}) put(id);
+  put("go.find");
+  put("go.palette");
+  put("help.keys", "?");
   connect(&document_, &Document::reset, this, &ExploreBar::show_document);
   connect(&document_, &Document::options_changed, this, &ExploreBar::show_document);
   connect(&search_, &LiveSearch::root_changed, this, &ExploreBar::show_target);

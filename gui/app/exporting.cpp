@@ -5,6 +5,7 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QPdfWriter>
+#include <QRegularExpression>
 #include <QSet>
 #include <QSvgGenerator>
 
@@ -21,10 +22,24 @@ Refusal refuse(const QString& file, const QString& why) {
           "a name that ends with .svg, .png, .pdf, .csv or .json"};
 }
 
+constexpr int kExportResolution = 96;  // pixels an inch, as CSS counts them
+
+// QSvgGenerator says the size in millimetres, which programs turn into pixels differently.
+QByteArray sized_in_pixels(QByteArray svg, QSize size) {
+  static const QRegularExpression form(R"(<svg width="[^"]*mm" height="[^"]*mm")");
+  const auto m = form.match(QString::fromLatin1(svg.left(1000)));
+  if (m.hasMatch())
+    svg.replace(
+        m.capturedStart(), m.capturedLength(),
+        QString("<svg width=\"%1\" height=\"%2\"").arg(size.width()).arg(size.height()).toLatin1());
+  return svg;
+}
+
 QByteArray as_svg(View& view, const Theme& theme, QSizeF size) {
   QBuffer out;
   out.open(QIODevice::WriteOnly);
   QSvgGenerator svg;
+  svg.setResolution(kExportResolution);
   svg.setOutputDevice(&out);
   svg.setSize(size.toSize());
   svg.setViewBox(QRectF({0, 0}, size));
@@ -33,7 +48,7 @@ QByteArray as_svg(View& view, const Theme& theme, QSizeF size) {
   p.fillRect(QRectF({0, 0}, size), theme.background());
   view.paint_picture(p, QRectF({0, 0}, size));
   p.end();
-  return out.data();
+  return sized_in_pixels(out.data(), size.toSize());
 }
 
 QByteArray as_png(View& view, const Theme& theme, QSizeF size) {
@@ -57,7 +72,7 @@ QByteArray as_pdf(View& view, const Theme& theme, QSizeF size) {
   out.open(QIODevice::WriteOnly);
   QPdfWriter pdf(&out);
   constexpr double kPointsPerPixel = 0.75;
-  pdf.setResolution(96);
+  pdf.setResolution(kExportResolution);
   pdf.setPageSize(QPageSize(size * kPointsPerPixel, QPageSize::Point));
   pdf.setPageMargins({0, 0, 0, 0});
   pdf.setTitle(view.title());
@@ -73,8 +88,9 @@ QString plain(const QJsonValue& v) {
   if (v.isBool()) return v.toBool() ? "true" : "false";
   if (v.isDouble()) return QString::number(v.toDouble(), 'g', 12);
   if (v.isNull() || v.isUndefined()) return {};
-  return QString::fromUtf8(v.isArray() ? QJsonDocument(v.toArray()).toJson(QJsonDocument::Compact)
-                                       : QJsonDocument(v.toObject()).toJson(QJsonDocument::Compact));
+  return QString::fromUtf8(v.isArray()
+                               ? QJsonDocument(v.toArray()).toJson(QJsonDocument::Compact)
+                               : QJsonDocument(v.toObject()).toJson(QJsonDocument::Compact));
 }
 
 QString quoted(QString s) {

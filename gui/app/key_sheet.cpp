@@ -10,9 +10,11 @@ QList<std::pair<QString, QList<std::pair<QString, QString>>>> key_rows(const Com
   QList<std::pair<QString, QList<std::pair<QString, QString>>>> out;
   for (const Commands::Command& c : commands.all()) {
     QStringList keys;
-    for (const QKeySequence& k : c.action->shortcuts()) keys << k.toString(QKeySequence::NativeText);
+    for (const QKeySequence& k : c.action->shortcuts())
+      keys << k.toString(QKeySequence::PortableText);
     if (keys.isEmpty()) continue;
-    auto at = std::find_if(out.begin(), out.end(), [&](const auto& g) { return g.first == c.group; });
+    auto at =
+        std::find_if(out.begin(), out.end(), [&](const auto& g) { return g.first == c.group; });
     if (at == out.end()) at = out.insert(out.end(), {c.group, {}});
     QString words = c.action->text();
     at->second << std::pair(keys.join(", "), words.remove('&'));
@@ -26,9 +28,20 @@ QList<std::pair<QString, QList<std::pair<QString, QString>>>> key_rows(const Com
           {QObject::tr("Space"), QObject::tr("Show everything")},
           {QObject::tr("Click"), QObject::tr("Select")},
           {QObject::tr("Ctrl+click"), QObject::tr("Keep lit; the rest is dimmed")},
-          {QObject::tr("Double click, Shift+Enter"), QObject::tr("Make it the root of the picture")},
+          {QObject::tr("Double click, Shift+Enter"),
+           QObject::tr("Make it the root of the picture")},
           {QObject::tr("Tab, Shift+Tab"), QObject::tr("Next, previous control")}});
   return out;
+}
+
+QString keys_as_markdown(const Commands& commands) {
+  QString out = "| | keys |\n|---|---|\n";
+  for (const auto& [group, rows] : key_rows(commands)) {
+    QStringList cells;
+    for (const auto& [keys, what] : rows) cells << "**" + keys + "** " + what;
+    out += "| " + group + " | " + cells.join(" · ") + " |\n";
+  }
+  return out.replace("…", "");
 }
 
 KeySheet::KeySheet(const Commands& commands, QWidget* parent) : QDialog(parent) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "gui/app/explore_bar.h"
+#include "gui/app/key_sheet.h"
 #include "gui/app/main_window.h"
 #include "gui/app/options.h"
 #include "gui/app/screenshots.h"
@@ -13,8 +14,31 @@ namespace {
 using namespace nautilus::gui;
 
 constexpr double kPatience = 120;  // seconds for one view
+constexpr double kLongSearch = 3600;
 
 void print(const QString& text, FILE* to) { std::fprintf(to, "%s\n", qPrintable(text)); }
+
+void begin_search(MainWindow& window, const Options& o) {
+  Allowance a = window.explore_bar().allowance();
+  a.seconds = o.explore;
+  if (o.plans > 0) a.plans = o.plans;
+  window.explore_bar().set_allowance(a);
+  window.explore();
+}
+
+// False: there is no such candidate.
+bool select(MainWindow& window, const QString& which) {
+  if (which == "best") return window.commands().run("go.best");
+  bool number = false;
+  const int id = which.toInt(&number);
+  for (const auto& n : window.document().nodes()) {
+    if (number ? n.id != id : Theme::state_words(n.state) != which) continue;
+    window.selection().select(n.id);
+    return true;
+  }
+  print("nautilus-explorer: no candidate is '" + which + "'", stderr);
+  return false;
+}
 
 // Without a person: opens, searches, writes the pictures. The exit status.
 int run_batch(MainWindow& window, const Options& o) {
@@ -33,14 +57,12 @@ int run_batch(MainWindow& window, const Options& o) {
   }
   if (!o.lesson.isEmpty() && !window.start_lesson(o.lesson)) return 2;
   if (o.explore >= 0) {
-    Allowance a = window.explore_bar().allowance();
-    a.seconds = o.explore;
-    window.explore_bar().set_allowance(a);
-    window.explore();
-    wait_until(o.explore + kPatience,
+    begin_search(window, o);
+    wait_until(o.explore > 0 ? o.explore + kPatience : kLongSearch,
                [&] { return window.search().phase() != LiveSearch::Phase::Running; });
     window.commands().run("go.best");
   }
+  if (!o.select.isEmpty() && !select(window, o.select)) return 2;
   if (o.screenshots.isEmpty()) return status;
   const int files = o.lesson.isEmpty() ? write_screenshots(window, o.screenshots, kPatience)
                                        : write_lesson_pictures(window, o.screenshots, kPatience);
@@ -66,9 +88,11 @@ int main(int argc, char** argv) {
   if (o.offscreen) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
   } else if (!has_display()) {
-    print("nautilus-explorer: there is no display here (DISPLAY and WAYLAND_DISPLAY are not set).\n"
-          "To write every view of a session to pictures without one:\n"
-          "  nautilus-explorer --offscreen --screenshot DIR [--explore SECONDS] FILE", stderr);
+    print(
+        "nautilus-explorer: there is no display here (DISPLAY and WAYLAND_DISPLAY are not set).\n"
+        "To write every view of a session to pictures without one:\n"
+        "  nautilus-explorer --offscreen --screenshot DIR [--explore SECONDS] FILE",
+        stderr);
     return 4;
   }
   if (o.scale > 0) qputenv("QT_SCALE_FACTOR", QByteArray::number(o.scale));
@@ -82,14 +106,16 @@ int main(int argc, char** argv) {
     window.theme().set_mode(o.theme == "dark"    ? Theme::Mode::Dark
                             : o.theme == "light" ? Theme::Mode::Light
                                                  : Theme::Mode::System);
+  if (o.keys) {
+    std::fputs(keys_as_markdown(window.commands()).toUtf8().constData(), stdout);
+    return 0;
+  }
   if (o.batch) return run_batch(window, o);
   window.show();
-  if (!o.file.isEmpty()) {
-    if (o.explore >= 0)
-      QObject::connect(&window, &MainWindow::opened, &window,
-                       [&](bool good) { if (good) window.explore(); }, Qt::SingleShotConnection);
-    window.open(o.file);
-  }
+  if (!o.file.isEmpty())
+    window.open(o.file, [&] {
+      if (o.explore >= 0) begin_search(window, o);
+    });
   if (!o.lesson.isEmpty()) window.start_lesson(o.lesson);
   return QApplication::exec();
 }

@@ -2,7 +2,6 @@
 
 #include <QApplication>
 #include <QDragEnterEvent>
-#include <QFile>
 #include <QLabel>
 #include <QMessageBox>
 #include <QMimeData>
@@ -28,6 +27,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
   theme_.set_mode(static_cast<Theme::Mode>(QSettings().value("theme", 0).toInt()));
   apply_theme();
   connect(&document_, &Document::reset, this, [this] {
+    ++documents_;
     search_.drop();
     filters_.undo_stack().clear();
     selection_.clear();
@@ -57,7 +57,12 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     working_->setText(on ? tr("working: %1 …").arg(what) : QString());
   });
   connect(&bench_, &Bench::failed, this,
-          [this](QObject*, const QString& what, const QString& why) { say(what + ": " + why); });
+          [this](QObject* asker, const QString& what, const QString& why) {
+            if (asker) return say(what + ": " + why);
+            tell_problem(
+                tr("The program cannot be read"),
+                tr("Views that need it stay empty; the candidates are there.\n%1").arg(why));
+          });
   connect(&search_, &LiveSearch::refused, this,
           [this](const QString& why) { tell_problem(tr("The search refused"), why); });
   connect(&search_, &LiveSearch::ended, this, &MainWindow::search_ended);
@@ -71,11 +76,15 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
   connect(&document_, &Document::answer_changed, this, &MainWindow::update_commands);
   connect(&selection_, &Selection::changed, this, &MainWindow::update_commands);
   connect(&selection_, &Selection::history_changed, this, &MainWindow::update_commands);
+  connect(&filters_.undo_stack(), &QUndoStack::indexChanged, this, &MainWindow::update_commands);
   connect(&theme_, &Theme::changed, this, &MainWindow::apply_theme);
   connect(qApp, &QApplication::focusChanged, this,
           [this](QWidget*, QWidget* now) { views_keys_first(now); });
-  connect(start_, &StartPage::open_requested, this, &MainWindow::open);
-  connect(start_, &StartPage::kernel_requested, this, &MainWindow::open);
+  const auto open_it = [this](const QString& what) { open(what); };
+  connect(start_, &StartPage::open_requested, this, open_it);
+  connect(start_, &StartPage::kernel_requested, this, open_it);
+  connect(start_, &StartPage::explore_requested, this,
+          [this](const QString& name) { open(name, [this] { explore(); }); });
   connect(start_, &StartPage::lesson_requested, this, &MainWindow::start_lesson);
   if (auto* lesson = dynamic_cast<LessonView*>(view("lesson")))
     connect(lesson, &LessonView::locked, this, [this](const QString& why) {
@@ -85,8 +94,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
   connect(start_, &StartPage::browse_requested, this, &MainWindow::browse);
   connect(&autosave_, &QTimer::timeout, this, &MainWindow::autosave);
   autosave_.start(20'000);
-  start_->set_recent(QSettings().value("recent").toStringList(),
-                     QFile::exists(recovery_file()) ? recovery_file() : QString());
+  start_->set_recent(QSettings().value("recent").toStringList(), left_behind());
   show_start_page(true);
   update_commands();
   update_title();
@@ -112,7 +120,7 @@ ViewDock* MainWindow::dock(const QString& name) const {
 }
 
 bool MainWindow::busy() const {
-  return opening_ > 0 || saving_ > 0 || bench_.busy() ||
+  return opening_ > 0 || !writes_.empty() || bench_.busy() ||
          std::any_of(views_.begin(), views_.end(), [](const View* v) { return v->busy(); });
 }
 
@@ -138,13 +146,10 @@ void MainWindow::follow(const Link& link) {
   }
   if (!link.lesson.isEmpty()) start_lesson(link.lesson);
   if (link.view.isEmpty()) return;
-  if (ViewDock* d = dock(link.view)) {
-    d->reveal();
-  } else {
-    QStringList names;
-    for (const View* v : views_) names << v->name();
-    tell_problem(tr("Link"), tr("There is no view '%1' (%2).").arg(link.view, names.join(", ")));
-  }
+  if (reveal(link.view)) return;
+  QStringList names;
+  for (const View* v : views_) names << v->name();
+  tell_problem(tr("Link"), tr("There is no view '%1' (%2).").arg(link.view, names.join(", ")));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* e) {

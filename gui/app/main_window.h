@@ -3,10 +3,12 @@
 
 #include <QMainWindow>
 #include <QTimer>
+#include <deque>
 
 #include "gui/app/commands.h"
 #include "gui/models/links.h"
 #include "gui/models/live_search.h"
+#include "gui/models/measurements.h"
 #include "gui/models/opening.h"
 #include "gui/views/view.h"
 
@@ -41,12 +43,16 @@ class MainWindow : public QMainWindow {
   View* view(const QString& name) const;  // nullptr: no such view
   ViewDock* dock(const QString& name) const;
   bool on_start_page() const;
+  bool reveal(const QString& name);  // a view, and gives it the keyboard; false: there is none
 
   // A file, the name of a corpus kernel, or a link; read in the background, then `opened` says
-  // whether it is there. What is open and not saved is asked about first.
-  void open(const QString& link);
+  // whether it is there. What is open and not saved is asked about first. `then` runs where it
+  // worked.
+  void open(const QString& link, std::function<void()> then = {});
   void open_spec(const SpecRequest& request);
-  void save(const QString& file);  // in the background; `saved` says how it went
+  // In the background; `saved` and `measurements_imported` say how it went.
+  void save(const QString& file);
+  void autosave();  // what is not saved, to recovery_file(); every twenty seconds
   void import_measurements(const QString& file);
   void export_view_to(View& view, const QString& file);
   void follow(const Link& link);  // node, view and lesson
@@ -62,10 +68,16 @@ class MainWindow : public QMainWindow {
   void tell_problem(const QString& title, const QString& text);
   void say(const QString& text);  // in the status bar
 
+  // Where a copy of what is not saved is kept, and those that other programs left when they
+  // crashed.
+  static QString recovery_file();
+  static bool is_recovery_file(const QString& file);
+  static QStringList left_behind();
+
  Q_SIGNALS:
   void opened(bool good);
   void saved(bool good);
-  void measurements_imported(int rows);
+  void measurements_imported(int rows);  // -1: refused
 
  protected:
   void closeEvent(QCloseEvent* e) override;
@@ -87,18 +99,22 @@ class MainWindow : public QMainWindow {
   void update_commands();
   // main_window_files.cpp
   void browse();
-  void save_as();
-  QString ask_file_name();
-  void show_opened(Expected<sched::Session> s, const Link& link);
+  bool show_opened(Expected<Opened> found, const Link& link);
   void browse_import();
+  void show_imported(const Expected<Import>& found);
   void browse_export(View* view);
-  void when_safe(std::function<void()> then);
   void remember(const QString& file);
   void update_title();
-  void autosave();
-  QString recovery_file() const;
+  // main_window_saving.cpp
+  void save_as();
+  QString ask_file_name();
+  using Written = std::function<void(std::optional<Refusal>, unsigned revision)>;
+  void write(const QString& file, Written then);
+  void write_ended();
+  void when_safe(std::function<void()> then);
+  void forget_recovery();
   // main_window_state.cpp
-  sched::Session session_with_state() const;
+  std::string state_text() const;
   void restore_state();
   // main_window_search.cpp
   void change_sizes();
@@ -128,10 +144,16 @@ class MainWindow : public QMainWindow {
   QList<std::pair<QAction*, QList<QKeySequence>>> keys_taken_;  // by the focused view
   QByteArray plain_layout_;
   QTimer autosave_;
-  int opening_ = 0, saving_ = 0;
+  int opening_ = 0;
   int open_ticket_ = 0;
+  int documents_ = 0;                         // counts them
+  std::deque<std::function<void()>> writes_;  // the first is under way
+  unsigned copied_ = 0;                       // revision of the copy for recovery
+  QString recovered_from_;
   bool may_close_ = false;
   std::function<void(const QString&, const QString&)> on_problem_;
 };
+
+QString problem_text(const Refusal& r);
 
 }  // namespace nautilus::gui

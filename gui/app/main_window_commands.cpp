@@ -19,11 +19,13 @@ void MainWindow::make_commands() {
   const QString file = tr("File"), search = tr("Search"), go = tr("Go"), edit = tr("Edit"),
                 look = tr("View"), help = tr("Help");
   Commands& c = commands_;
-  c.add("file.open", file, tr("&Open…"), "Ctrl+O",
-        tr("Open a spec, a program or a session"), [this] { browse(); });
+  c.add("file.open", file, tr("&Open…"), "Ctrl+O", tr("Open a spec, a program or a session"),
+        [this] { browse(); });
   c.add("file.save", file, tr("&Save"), "Ctrl+S", tr("Save the session"), [this] {
-    if (document_.file().isEmpty()) save_as();
-    else save(document_.file());
+    if (document_.file().isEmpty())
+      save_as();
+    else
+      save(document_.file());
   });
   c.add("file.save_as", file, tr("Save &as…"), "Ctrl+Shift+S",
         tr("Save the session under another name"), [this] { save_as(); });
@@ -35,8 +37,8 @@ void MainWindow::make_commands() {
   c.add("file.link", file, tr("Copy &link"), "Ctrl+L",
         tr("Copy a text link to the selected candidate and view"), [this] {
           const View* v = current_view();
-          QApplication::clipboard()->setText(
-              to_string(Link{document_.file(), selection_.now().node, v ? v->name() : QString(), {}}));
+          QApplication::clipboard()->setText(to_string(
+              Link{document_.file(), selection_.now().node, v ? v->name() : QString(), {}}));
           say(tr("Copied %1").arg(QApplication::clipboard()->text()));
         });
   c.add("file.start", file, tr("Start &page"), "Ctrl+Home", tr("Recent files, corpus, lessons"),
@@ -63,9 +65,10 @@ void MainWindow::make_commands() {
   c.add("search.whole", search, tr("Explore e&verything again"), "Ctrl+Shift+R",
         tr("The target is the whole tree again"), [this] { search_.explore_below(0); });
 
-  c.add("edit.undo", edit, tr("&Undo filter"), "Ctrl+Z", tr("Undo the last change of the filters"),
+  c.add("edit.undo", edit, tr("&Undo"), "Ctrl+Z",
+        tr("Take back the last change of the filters, or go back to before the last step by hand"),
         [this] { filters_.undo_stack().undo(); });
-  c.add("edit.redo", edit, tr("&Redo filter"), "Ctrl+Shift+Z, Ctrl+Y", tr("Redo it"),
+  c.add("edit.redo", edit, tr("&Redo"), "Ctrl+Shift+Z, Ctrl+Y", tr("Do again what Undo took back"),
         [this] { filters_.undo_stack().redo(); });
   c.add("edit.filter", edit, tr("Add a &filter"), "Ctrl+Shift+F",
         tr("Light only candidates that meet a condition"), [this] { chips_->edit_new(); });
@@ -78,7 +81,7 @@ void MainWindow::make_commands() {
         });
   c.add("edit.note", edit, tr("Write a &note"), "Ctrl+M",
         tr("Write a note on the selected candidate"), [this] {
-          dock("notes")->reveal();
+          reveal("notes");
           notes_->editor()->setFocus();
         });
 
@@ -86,14 +89,15 @@ void MainWindow::make_commands() {
         [this] { selection_.back(); });
   c.add("go.forward", go, tr("&Forward"), "Alt+Right", tr("The candidate selected after"),
         [this] { selection_.forward(); });
-  c.add("go.best", go, tr("B&est plan"), "Ctrl+Shift+B", tr("Select the best plan so far"),
-        [this] { if (!document_.best().empty()) selection_.select(document_.best().front()); });
+  c.add("go.best", go, tr("B&est plan"), "Ctrl+Shift+B", tr("Select the best plan so far"), [this] {
+    if (!document_.best().empty()) selection_.select(document_.best().front());
+  });
   c.add("go.parent", go, tr("&Parent"), "Alt+Up", tr("Select the candidate it was made from"),
         [this] {
           const sched::SearchNode* n = document_.node(selection_.now().node);
           if (n && n->parent >= 0) selection_.select(n->parent);
         });
-  c.add("go.find", go, tr("&Find…"), "Ctrl+F",
+  c.add("go.find", go, tr("F&ind…"), "Ctrl+F",
         tr("Find candidates by number, decision, reason or transform, and statements"),
         [this] { show_find(); });
   c.add("go.palette", go, tr("&Commands…"), "Ctrl+P", tr("Find and run any command"),
@@ -118,11 +122,14 @@ void MainWindow::make_commands() {
         });
   int k = 0;
   for (ViewDock* d : docks_) {
-    const QString keys = ++k <= 9 ? QString("Ctrl+%1").arg(k) : k == 10 ? "Ctrl+0" : QString();
+    const QString keys = ++k <= 9                      ? QString("Ctrl+%1").arg(k)
+                         : k == 10                     ? "Ctrl+0"
+                         : d->objectName() == "lesson" ? "Ctrl+Shift+L"
+                                                       : QString();
     c.add("view." + d->objectName(), look, d->windowTitle(), keys,
           tr("Show %1 and give it the keyboard").arg(d->windowTitle()), [this, d] {
             show_start_page(false);
-            d->reveal();
+            reveal(d->objectName());
           });
   }
   for (const LessonEntry& l : lesson_entries())
@@ -134,8 +141,8 @@ void MainWindow::make_commands() {
 
 void MainWindow::make_menus() {
   QMap<QString, QMenu*> menus;
-  for (const QString& title : {tr("File"), tr("Edit"), tr("Search"), tr("Go"), tr("View"),
-                               tr("Lessons"), tr("Help")})
+  for (const QString& title :
+       {tr("File"), tr("Edit"), tr("Search"), tr("Go"), tr("View"), tr("Lessons"), tr("Help")})
     menus[title] = menuBar()->addMenu("&" + title);
   for (const Commands::Command& c : commands_.all())
     if (QMenu* m = menus.value(c.group)) {
@@ -178,6 +185,12 @@ void MainWindow::update_commands() {
   enable({"search.below", "edit.pin", "edit.note", "go.parent", "file.link"}, node);
   enable({"go.back"}, selection_.can_go_back());
   enable({"go.forward"}, selection_.can_go_forward());
+  const QUndoStack& undo = filters_.undo_stack();
+  enable({"edit.undo"}, undo.canUndo());
+  enable({"edit.redo"}, undo.canRedo());
+  enable({"edit.clear"}, !filters_.filters().empty());
+  commands_.action("edit.undo")->setText(tr("&Undo %1").arg(undo.undoText()).trimmed());
+  commands_.action("edit.redo")->setText(tr("&Redo %1").arg(undo.redoText()).trimmed());
   commands_.action("search.explore")
       ->setText(search_.phase() == LiveSearch::Phase::Paused ? tr("R&esume") : tr("&Explore"));
 }

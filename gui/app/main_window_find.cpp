@@ -9,8 +9,8 @@
 #include "gui/app/main_window.h"
 #include "gui/app/palette.h"
 #include "gui/app/start_page.h"
-#include "gui/models/lesson.h"
 #include "gui/app/view_dock.h"
+#include "gui/models/lesson.h"
 #include "gui/views/lesson_view.h"
 
 namespace nautilus::gui {
@@ -33,12 +33,13 @@ void MainWindow::show_palette() {
       QString words = c.action->text();
       words = c.group + ": " + words.remove('&');
       if (const int q = match_quality(words + " " + c.action->statusTip(), text))
-        found << std::pair(q, PaletteEntry{words,
-                                           c.action->shortcut().toString(QKeySequence::NativeText),
-                                           [a = c.action] { a->trigger(); }});
+        found << std::pair(
+            q, PaletteEntry{words, c.action->shortcut().toString(QKeySequence::NativeText),
+                            [a = c.action] { a->trigger(); }});
     }
     if (!text.isEmpty() && !document_.empty())
-      found << std::pair(0, PaletteEntry{tr("Find “%1” among the candidates").arg(text), {},
+      found << std::pair(0, PaletteEntry{tr("Find “%1” among the candidates").arg(text),
+                                         {},
                                          [this, text] { show_find(text); }});
     best_first(found, most);
     QList<PaletteEntry> out;
@@ -66,8 +67,9 @@ void MainWindow::show_find(const QString& first) {
     if (is_number && document_.node(id)) out << entry(*document_.node(id));
     for (const QString& statement : statements())
       if (match_quality(statement, text))
-        out << PaletteEntry{tr("Statement %1").arg(statement), {},
-                            [this, statement] { selection_.select_statement(statement); }};
+        out << PaletteEntry{tr("Statement %1").arg(statement), {}, [this, statement] {
+                              selection_.select_statement(statement);
+                            }};
     const Filter has{Filter::Field::Text, Filter::Op::Contains, {}, text};
     for (const sched::SearchNode& n : document_.nodes()) {
       if (out.size() >= most) break;
@@ -75,8 +77,9 @@ void MainWindow::show_find(const QString& first) {
     }
     return out;
   };
-  auto* p = new Palette(tr("Find candidates"),
-                        tr("A number, or words of a decision, reason, transform or note"), find, this);
+  auto* p =
+      new Palette(tr("Find candidates"),
+                  tr("A number, or words of a decision, reason, transform or note"), find, this);
   p->setObjectName("find");
   p->line()->setText(first);
   p->open();
@@ -104,14 +107,14 @@ bool MainWindow::start_lesson(const QString& name) {
     QStringList names;
     for (const std::string& known : lesson_names(lessons_dir()))
       names << QString::fromStdString(known);
-    tell_problem(tr("Lesson"), tr("The lesson '%1' cannot be played: %2\nThere are: %3.")
-                                   .arg(name, QString::fromStdString(lesson.error().text()),
-                                        names.join(", ")));
+    tell_problem(tr("Lesson"),
+                 tr("The lesson '%1' cannot be played: %2\nThere are: %3.")
+                     .arg(name, QString::fromStdString(lesson.error().text()), names.join(", ")));
     return false;
   }
   const auto play = [this, player, name] {
     show_start_page(false);
-    dock("lesson")->reveal();
+    reveal("lesson");
     player->play(name);
   };
   if (player->plays(name))

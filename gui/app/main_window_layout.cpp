@@ -6,8 +6,8 @@
 #include <QTabBar>
 #include <QToolBar>
 
-#include "gui/app/main_window.h"
 #include "gui/app/explore_bar.h"
+#include "gui/app/main_window.h"
 #include "gui/app/notes_panel.h"
 #include "gui/app/start_page.h"
 #include "gui/app/view_dock.h"
@@ -25,8 +25,10 @@ void MainWindow::make_docks() {
     HandSteps& hand = schedule->hand_steps();
     hand.set_adder([this, alone = hand.adder()](int parent, const HandSteps::Steps& steps,
                                                 HandSteps::Done done) {
-      if (search_.alive()) search_.add_by_hand(parent, steps, std::move(done));
-      else alone(parent, steps, std::move(done));
+      if (search_.alive())
+        search_.add_by_hand(parent, steps, std::move(done));
+      else
+        alone(parent, steps, std::move(done));
     });
     connect(schedule, &ScheduleView::message, this, &MainWindow::say);
   }
@@ -38,8 +40,7 @@ void MainWindow::make_docks() {
   docks_ << new ViewDock("notes", tr("Notes"), notes_, this);
 }
 
-// Tree | pictures; below schedule | why | notes; below the tables; lessons beside all. A view that
-// is not linked leaves no gap.
+// Tree | pictures; below schedule | why | notes; below the tables; lessons beside all.
 void MainWindow::arrange() {
   const auto all = [&](std::initializer_list<const char*> names) {
     QList<ViewDock*> out;
@@ -52,8 +53,10 @@ void MainWindow::arrange() {
                          details = all({"schedule", "why", "notes"});
   QList<ViewDock*> rows;  // the first dock of each
   const auto row = [&](ViewDock* first) {
-    if (rows.isEmpty()) addDockWidget(Qt::LeftDockWidgetArea, first);
-    else splitDockWidget(rows.back(), first, Qt::Vertical);
+    if (rows.isEmpty())
+      addDockWidget(Qt::LeftDockWidgetArea, first);
+    else
+      splitDockWidget(rows.back(), first, Qt::Vertical);
     rows << first;
   };
   const QList<ViewDock*> top = all({"tree"}) + pictures.mid(0, 1);
@@ -88,12 +91,22 @@ void MainWindow::show_start_page(bool on) {
   start_->setVisible(on);
   explore_bar_->setVisible(!on);
   if (QToolBar* chips = findChild<QToolBar*>("chip-bar")) chips->setVisible(!on);
-  if (on) return;
+  if (on) return start_->setFocus();
   restoreState(plain_layout_);
   const QByteArray own = QSettings().value("layout").toByteArray();
   if (own.isEmpty() || !restoreState(own)) arrange();
   start_->hide();
   if (ViewDock* lesson = dock("lesson")) lesson->hide();
+}
+
+bool MainWindow::reveal(const QString& name) {
+  ViewDock* d = dock(name);
+  if (!d) return false;
+  d->reveal();
+  constexpr int kReadable = 340;
+  if (name == "lesson" && !d->isFloating() && d->width() < kReadable)
+    resizeDocks({d}, {kReadable}, Qt::Horizontal);
+  return true;
 }
 
 bool MainWindow::on_start_page() const { return start_->isVisibleTo(this); }

@@ -78,7 +78,7 @@ void MainWindow::show_status() {
                      .arg(l.toString(r.plans_costed), l.toString(illegal))
                      .arg(r.seconds, 0, 'f', 1);
   if (search_.phase() == LiveSearch::Phase::Running) text = tr("▶ searching: ") + text;
-  if (search_.phase() == LiveSearch::Phase::Paused) text = tr("⏸ paused: ") + text;
+  if (search_.phase() == LiveSearch::Phase::Paused) text = tr("‖ paused: ") + text;
   status_->setText(text);
 }
 

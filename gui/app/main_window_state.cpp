@@ -7,7 +7,7 @@
 
 namespace nautilus::gui {
 
-sched::Session MainWindow::session_with_state() const {
+std::string MainWindow::state_text() const {
   QJsonObject views;
   for (const View* v : views_)
     if (const QJsonObject j = v->viewport(); !j.isEmpty()) views[v->name()] = j;
@@ -18,9 +18,7 @@ sched::Session MainWindow::session_with_state() const {
                              {"isolated", isolated},
                              {"filters", filters},
                              {"views", views}};
-  sched::Session s = document_.session();
-  s.viewport = QJsonDocument(state).toJson(QJsonDocument::Compact).toStdString();
-  return s;
+  return QJsonDocument(state).toJson(QJsonDocument::Compact).toStdString();
 }
 
 void MainWindow::restore_state() {

@@ -13,13 +13,22 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   p.addPositionalArgument("FILE", "what to open", "[FILE]");
   const QCommandLineOption help("help", "Show this."), version("version", "Show the version."),
       offscreen("offscreen", "Use no display."),
-      batch("batch", "Like --offscreen, on the display."), shots("screenshot", "Write every view, or each step of the --lesson, to DIR as PNG and SVG, and end.", "DIR"),
+      batch("batch", "Like --offscreen, on the display."),
+      shots("screenshot",
+            "Write every view, or each step of the --lesson, to DIR as PNG and SVG, and end.",
+            "DIR"),
       lesson("lesson", "Begin a lesson.", "NAME"),
+      keys("keys", "Print every key as Markdown, and end."),
       explore("explore", "Search for so long first.", "SECONDS"),
+      plans("plans", "Search for so many plans first.", "COUNT"),
+      select("select",
+             "Then select a candidate: a number, best, or the first in a state (illegal).",
+             "WHICH"),
       theme("theme", "light, dark or system.", "NAME"),
       scale("scale", "Scale of the interface: 1 or 2, ...", "FACTOR"),
       size("window-size", "Size of the window.", "WIDTHxHEIGHT");
-  p.addOptions({help, version, offscreen, batch, shots, lesson, explore, theme, scale, size});
+  p.addOptions({help, version, keys, offscreen, batch, shots, lesson, explore, plans, select, theme,
+                scale, size});
   const auto bad = [&](const QString& why) {
     return Early{"nautilus-explorer: " + why + " (--help shows the options)", 2};
   };
@@ -30,15 +39,22 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   out.file = p.positionalArguments().value(0);
   out.lesson = p.value(lesson);
   out.screenshots = p.value(shots);
-  out.offscreen = p.isSet(offscreen);
+  out.keys = p.isSet(keys);
+  out.offscreen = p.isSet(offscreen) || out.keys;
   out.batch = out.offscreen || p.isSet(batch);
   bool good = true;
   if (p.isSet(explore)) {
     out.explore = p.value(explore).toDouble(&good);
     if (!good || !(out.explore >= 0 && out.explore <= 1e6))
       return bad("'" + p.value(explore) + "' is no number of seconds");
-    if (out.file.isEmpty()) return bad("--explore needs a FILE");
   }
+  if (p.isSet(plans)) {
+    out.plans = p.value(plans).toInt(&good);
+    if (!good || out.plans < 1) return bad("'" + p.value(plans) + "' is no number of plans");
+    if (out.explore < 0) out.explore = 0;
+  }
+  if (out.explore >= 0 && out.file.isEmpty()) return bad("--explore and --plans need a FILE");
+  out.select = p.value(select);
   out.theme = p.value(theme);
   if (!QStringList{"", "light", "dark", "system"}.contains(out.theme))
     return bad("there is no theme '" + out.theme + "'");

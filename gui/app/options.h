@@ -10,10 +10,13 @@ namespace nautilus::gui {
 struct Options {
   QString file;  // may be a link, or the name of a corpus kernel
   QString lesson, screenshots, theme;
+  QString select;          // a candidate's number, "best", or words of a state
+  bool keys = false;       // print the key sheet, and end
   bool offscreen = false;  // without a display
   bool batch = false;      // without a person: ends by itself
-  double explore = -1;  // seconds of search before anything else; < 0: none
-  double scale = 0;     // 1, 2; 0: the display's
+  double explore = -1;     // seconds of search before anything else; 0: no limit; < 0: none
+  int plans = -1;          // likewise plans; < 0: what the window has
+  double scale = 0;        // 1, 2; 0: the display's
   int width = 1600, height = 1000;
 };
 // What should be printed, and with which exit status, instead of starting; or nothing.

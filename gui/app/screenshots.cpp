@@ -1,15 +1,16 @@
 #include "gui/app/screenshots.h"
 
-#include <QBuffer>
 #include <QCoreApplication>
 #include <QDir>
 #include <QElapsedTimer>
+#include <QImage>
 #include <QPixmap>
 #include <QThread>
 
 #include "autosched/file.h"
 #include "gui/app/exporting.h"
 #include "gui/app/main_window.h"
+#include "gui/app/small_png.h"
 #include "gui/app/view_dock.h"
 #include "gui/views/lesson_view.h"
 
@@ -53,11 +54,8 @@ struct Pictures {
   }
   bool grab(const QString& name) {
     settle();
-    QBuffer png;
-    png.open(QIODevice::WriteOnly);
-    window.grab().save(&png, "PNG");
-    return keep(
-        sched::write_file_atomically(dir.filePath(name).toStdString(), png.data().toStdString()));
+    return keep(sched::write_file_atomically(dir.filePath(name).toStdString(),
+                                             small_png(window.grab().toImage()).toStdString()));
   }
   bool draw(View& v, const QString& name) {
     return keep(
@@ -69,9 +67,15 @@ struct Pictures {
 
 int write_screenshots(MainWindow& window, const QString& directory, double seconds) {
   Pictures to{window, QDir(directory), seconds};
+  // Something to compare: the two best, unless somebody chose.
+  Document& document = window.document();
+  const std::vector<int> best = document.best();
+  if (document.pins().empty())
+    for (size_t k = 0; k < std::min<size_t>(2, best.size()); ++k)
+      document.set_pinned(best[k], true);
   if (!to.make_folder() || !to.grab("window.png")) return -1;
   for (View* v : window.views()) {
-    if (ViewDock* d = window.dock(v->name())) d->reveal();
+    window.reveal(v->name());
     to.settle();
     for (const char* ending : {".png", ".svg"})
       if (!to.draw(*v, v->name() + ending)) return -1;

@@ -156,9 +156,12 @@ Budget make_budget(const PlanStages& p, const sched::Machine& m) {
   out.machine = text_from(m.name);
   out.cost = p.cost;
   out.statements = p.statements;
+  out.lowered_with = p.lowered_with;
   if (!p.memory) {
+    // Why there is no memory IR; that a spec has no text is another matter.
     for (const Stage& s : p.stages)
-      if (s.refusal && !out.refusal) out.refusal = s.refusal;
+      if (s.refusal && !out.refusal && s.syntax != Syntax::Spec && s.syntax != Syntax::Loops)
+        out.refusal = s.refusal;
     if (!out.refusal)
       out.refusal = Refusal{"count registers and shared memory", m.name,
                             "memory IR is made for GPUs only", "choose a GPU as machine"};

@@ -55,6 +55,7 @@ struct Budget {
   int node = -1;
   QString machine, target;
   std::vector<QString> statements;  // as PlanStages has them, for colours
+  QString lowered_with;             // likewise
   std::vector<KernelBudget> kernels;
   std::optional<Refusal> refusal;  // there is no memory IR, and why
   std::optional<sched::Cost> cost;

@@ -167,9 +167,17 @@ std::vector<Column> new_knobs(const Document& d, int first, const std::vector<Co
   std::set<std::string> have, names;
   for (const Column& c : known)
     if (c.what == Column::What::Knob) have.insert(c.name.toStdString());
-  for (size_t n = size_t(std::max(0, first)); n < d.nodes().size(); ++n)
-    for (const auto& [name, value] : d.nodes()[n].knobs)
+  const sched::Knobs* last = nullptr;  // most nodes have the names of the one before
+  for (size_t n = size_t(std::max(0, first)); n < d.nodes().size(); ++n) {
+    const sched::Knobs& knobs = d.nodes()[n].knobs;
+    const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (knobs.empty() ||
+        (last && std::equal(knobs.begin(), knobs.end(), last->begin(), last->end(), same_name)))
+      continue;
+    last = &knobs;
+    for (const auto& [name, value] : knobs)
       if (!have.count(name)) names.insert(name);
+  }
   std::vector<Column> out;
   for (const std::string& n : names) out.push_back({Column::What::Knob, QString::fromStdString(n)});
   return out;
@@ -180,6 +188,42 @@ int depth_of(const Document& d, int node) {
   for (const sched::SearchNode* n = d.node(node); n && n->parent >= 0; n = d.node(n->parent))
     ++depth;
   return depth;
+}
+
+namespace {
+
+double intensity_at(const sched::SearchNode& n, std::string_view level) {
+  for (const sched::RooflinePoint& p : n.points)
+    if (p.level == level) return p.intensity;
+  return kNone;
+}
+
+double knob_of(const sched::SearchNode& n, const std::string& name) {
+  const auto at = n.knobs.find(name);
+  return at == n.knobs.end() ? kNone : double(at->second);
+}
+
+}  // namespace
+
+// Names are converted once and depths counted once, not for each node.
+std::vector<double> numbers_of(const Document& d, const std::vector<int>& nodes, const Column& c) {
+  std::vector<double> out;
+  out.reserve(nodes.size());
+  const std::string name = c.name.toStdString();
+  if (c.what == Column::What::Depth) {
+    std::vector<int> depth(d.nodes().size());  // parents come before their children
+    for (size_t n = 0; n < depth.size(); ++n)
+      if (const int parent = d.nodes()[n].parent; parent >= 0) depth[n] = depth[size_t(parent)] + 1;
+    for (int n : nodes) out.push_back(depth[size_t(n)]);
+    return out;
+  }
+  for (int id : nodes) {
+    const sched::SearchNode& n = d.nodes()[size_t(id)];
+    out.push_back(c.what == Column::What::Knob        ? knob_of(n, name)
+                  : c.what == Column::What::Intensity ? intensity_at(n, name)
+                                                      : number_of(d, n, c));
+  }
+  return out;
 }
 
 double number_of(const Document& d, const sched::SearchNode& n, const Column& c) {
@@ -202,15 +246,11 @@ double number_of(const Document& d, const sched::SearchNode& n, const Column& c)
       return m && n.seconds > 0 ? m->seconds / n.seconds : kNone;
     }
     case Column::What::Intensity:
-      for (const sched::RooflinePoint& p : n.points)
-        if (c.name == QLatin1String(p.level.c_str())) return p.intensity;
-      return kNone;
+      return intensity_at(n, c.name.toStdString());
     case Column::What::Achieved:
       return n.points.empty() ? kNone : n.points[0].achieved;
-    case Column::What::Knob: {
-      const auto at = n.knobs.find(c.name.toStdString());
-      return at == n.knobs.end() ? kNone : double(at->second);
-    }
+    case Column::What::Knob:
+      return knob_of(n, c.name.toStdString());
     default:
       return kNone;
   }

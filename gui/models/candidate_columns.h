@@ -44,6 +44,7 @@ std::vector<Column> columns_of(const Document& d);
 std::vector<Column> new_knobs(const Document& d, int first, const std::vector<Column>& known);
 
 double number_of(const Document& d, const sched::SearchNode& n, const Column& c);  // NaN: none
+std::vector<double> numbers_of(const Document& d, const std::vector<int>& nodes, const Column& c);
 std::string_view text_of(const sched::SearchNode& n, const Column& c);  // of a column of texts
 QString shown(const Document& d, const sched::SearchNode& n, const Column& c);
 QString shown_number(double v, const Column& c);  // with its unit: "3.66 µs"

@@ -114,20 +114,26 @@ std::vector<int> CandidateTable::wanted() const {
 // A number a node that orders it: the value, or the rank of its text.
 std::vector<double> CandidateTable::keys(const std::vector<int>& nodes) const {
   const Column& c = columns_[size_t(sort_column_)];
+  if (c.numeric()) return numbers_of(document_, nodes, c);
+  // Texts repeat: each is looked up once, and ranked among those that there are.
+  std::unordered_map<std::string_view, size_t> numbers;
+  std::vector<std::string_view> texts;
+  std::vector<size_t> number;
+  number.reserve(nodes.size());
+  for (int n : nodes) {
+    const auto [at, fresh] = numbers.try_emplace(text_of(*document_.node(n), c), texts.size());
+    if (fresh) texts.push_back(at->first);
+    number.push_back(at->second);
+  }
+  std::vector<size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return texts[a] < texts[b]; });
+  std::vector<double> rank(texts.size());
+  for (size_t r = 0; r < order.size(); ++r)
+    rank[order[r]] = texts[order[r]].empty() ? std::nan("") : double(r);
   std::vector<double> out;
   out.reserve(nodes.size());
-  if (c.numeric()) {
-    for (int n : nodes) out.push_back(number_of(document_, *document_.node(n), c));
-    return out;
-  }
-  std::unordered_map<std::string_view, double> ranks;
-  for (int n : nodes) ranks.emplace(text_of(*document_.node(n), c), 0);
-  std::vector<std::string_view> texts;
-  for (const auto& [text, rank] : ranks) texts.push_back(text);
-  std::sort(texts.begin(), texts.end());
-  for (size_t r = 0; r < texts.size(); ++r)
-    ranks[texts[r]] = texts[r].empty() ? std::nan("") : double(r);
-  for (int n : nodes) out.push_back(ranks[text_of(*document_.node(n), c)]);
+  for (size_t n : number) out.push_back(rank[n]);
   return out;
 }
 
@@ -168,9 +174,14 @@ void CandidateTable::reload() {
 }
 
 void CandidateTable::filter() {
+  std::vector<int> now = wanted();
+  order(now);
+  show_rows(std::move(now));
+}
+
+void CandidateTable::show_rows(std::vector<int> now) {
   beginResetModel();
-  rows_ = wanted();
-  order(rows_);
+  rows_ = std::move(now);
   index_rows();
   endResetModel();
   rows_changed();
@@ -219,10 +230,9 @@ void CandidateTable::resort() {
   std::vector<int> now = wanted();
   order(now);
   if (now == rows_) return;
-  std::vector<int> have = rows_, want = now;
-  std::sort(have.begin(), have.end());
-  std::sort(want.begin(), want.end());
-  if (have != want) return filter();
+  const auto shown_now = [this](int n) { return row_of(n) >= 0; };
+  if (now.size() != rows_.size() || !std::all_of(now.begin(), now.end(), shown_now))
+    return show_rows(std::move(now));
   layoutAboutToBeChanged({}, QAbstractItemModel::VerticalSortHint);
   const QModelIndexList from = persistentIndexList();
   std::vector<int> nodes;

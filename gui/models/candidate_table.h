@@ -44,6 +44,7 @@ class CandidateTable : public QAbstractTableModel {
   void filter();  // rows
   void grow(int first, int last);
   void resort();
+  void show_rows(std::vector<int> now);
   void changed(const QList<int>& ids);
   void index_rows();
   std::vector<int> wanted() const;

@@ -6,6 +6,8 @@
 
 namespace nautilus::gui {
 
+constexpr size_t kLargeSession = 1000;  // nodes
+
 Document::Document(QObject* parent) : QObject(parent) {}
 
 const sched::SearchNode* Document::node(int id) const {
@@ -43,9 +45,10 @@ bool Document::pinned(int id) const {
 }
 
 void Document::set_session(sched::Session s, const QString& file) {
-  // A large one takes long to free: not on this thread.
+  // A large session takes a while to be forgotten: elsewhere.
   auto old = std::make_shared<sched::Session>(std::exchange(session_, std::move(s)));
-  QThreadPool::globalInstance()->start([old = std::move(old)]() mutable { old.reset(); });
+  if (old->result.nodes.size() > kLargeSession)
+    QThreadPool::globalInstance()->start([old = std::move(old)]() mutable { old.reset(); });
   children_.assign(nodes().size(), {});
   for (const sched::SearchNode& n : nodes())
     if (n.parent >= 0) children_[n.parent].push_back(n.id);
@@ -146,9 +149,35 @@ void Document::set_measured(int id, Measured m) {
   measured_changed(id);
 }
 
-void Document::set_saved(const QString& file) {
+void Document::set_measured(std::map<int, Measured> all) {
+  std::erase_if(all, [this](const auto& m) { return !node(m.first); });
+  if (all.empty()) return;
+  QList<int> ids;
+  for (auto& [id, m] : all) {
+    ids << id;
+    session_.measured[id] = std::move(m);
+  }
+  touch(true);
+  changed(ids);
+  for (int id : pins())
+    if (all.contains(id)) measured_changed(id);
+}
+
+void Document::set_saved(const QString& file, unsigned revision) {
+  const bool named = file_ != file;
   file_ = file;
-  touch(false);
+  const bool later = revision != revision_;
+  if (modified_ != later || named) {
+    modified_ = later;
+    modified_changed(later);
+  }
+}
+
+sched::Session Document::session_without_nodes() {
+  auto nodes = std::exchange(session_.result.nodes, {});
+  sched::Session out = session_;
+  session_.result.nodes = std::move(nodes);
+  return out;
 }
 
 void Document::touch(bool modified) {

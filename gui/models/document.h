@@ -34,13 +34,14 @@ class Document : public QObject {
   QString note(int id) const;
   bool pinned(int id) const;
   const std::vector<int>& pins() const { return session_.pins; }  // in the order of pinning
-  QString file() const { return file_; }                  // "" if never saved
+  QString file() const { return file_; }                          // "" if never saved
   bool modified() const { return modified_; }
   unsigned revision() const { return revision_; }  // counts changes
 
   // Replaces everything.
   void set_session(sched::Session s, const QString& file);
-  // Growth (a live search, a transform by hand): new nodes get the next ids, parents before children.
+  // Growth (a live search, a transform by hand): new nodes get the next ids, parents before
+  // children.
   void append(std::vector<sched::SearchNode> more);
   void change(std::vector<sched::SearchNode> nodes);
   void set_answer(std::vector<int> best, std::vector<int> pareto);
@@ -50,7 +51,13 @@ class Document : public QObject {
   void set_note(int id, const QString& text);
   void set_pinned(int id, bool on);
   void set_measured(int id, Measured m);
-  void set_saved(const QString& file);
+  void set_measured(std::map<int, Measured> all);  // told as `changed`
+  // What `revision` says is in the file; what came later is not.
+  void set_saved(const QString& file, unsigned revision);
+  // What is there was never saved under a name.
+  void set_unsaved() { touch(true); }
+  // All but the nodes, for who copies those in parts.
+  sched::Session session_without_nodes();
 
  Q_SIGNALS:
   void reset();                        // everything changed

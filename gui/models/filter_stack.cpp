@@ -28,10 +28,22 @@ FilterStack::FilterStack(const Document& document, QObject* parent)
     if (!filters_.empty()) changed();
   };
   connect(&document, &Document::reset, this, all);
-  connect(&document, &Document::answer_changed, this, all);
-  connect(&document, &Document::notes_changed, this, all);
-  connect(&document, &Document::pins_changed, this, all);
-  connect(&document, &Document::measured_changed, this, all);
+  // Only where a condition asks for what changed: answers come ten times a second.
+  const auto when = [this, all](bool (*asks)(const Filter&)) {
+    return [this, all, asks] {
+      if (std::any_of(filters_.begin(), filters_.end(), asks)) all();
+    };
+  };
+  connect(&document, &Document::answer_changed, this,
+          when([](const Filter& f) { return f.value == "best"; }));
+  connect(&document, &Document::notes_changed, this, when([](const Filter& f) {
+    return f.value == "noted" || f.field == Filter::Field::Text;
+  }));
+  connect(&document, &Document::pins_changed, this,
+          when([](const Filter& f) { return f.value == "pinned"; }));
+  connect(&document, &Document::measured_changed, this, when([](const Filter& f) {
+    return f.value == "measured" || f.field == Filter::Field::Seconds;
+  }));
   connect(&document, &Document::appended, this, [this](int first, int) { recompute(first); });
   connect(&document, &Document::changed, this, [this](const QList<int>& ids) {
     bool different = false;

@@ -23,6 +23,7 @@ class FilterStack : public QObject {
   void remove(size_t index);
   void replace(size_t index, const Filter& f);
   void clear();
+  // The window's: steps by hand enter it too, so that Undo takes back whatever was last.
   QUndoStack& undo_stack() { return undo_; }
 
  Q_SIGNALS:

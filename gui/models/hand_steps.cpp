@@ -44,8 +44,9 @@ void rank(Document& document, int node) {
 
 }  // namespace
 
-HandSteps::HandSteps(Document& document, Selection& selection, Bench& bench, QObject* parent)
-    : QObject(parent), document_(document), selection_(selection), bench_(bench) {
+HandSteps::HandSteps(Document& document, Selection& selection, Bench& bench, QUndoStack& undo,
+                     QObject* parent)
+    : QObject(parent), document_(document), selection_(selection), bench_(bench), undo_(undo) {
   adder_ = [this](int below, const Steps& steps, Done done) {
     add_through_bench(below, steps, std::move(done));
   };

@@ -1,5 +1,6 @@
-// Transforms by hand: each makes a candidate below the selected one, in the same search tree. Undo
-// goes back to the candidate it was applied to; what was tried stays in the tree.
+// Transforms by hand: each makes a candidate below the selected one, in the same search tree, and
+// enters the undo stack of the window, beside the changes of the filters. Undo selects the
+// candidate it was applied to; what was tried stays in the tree.
 #pragma once
 
 #include <QObject>
@@ -21,7 +22,8 @@ class HandSteps : public QObject {
   using Done = std::function<void(int node, const QString& why)>;
   using Adder = std::function<void(int parent, const Steps& steps, Done done)>;
 
-  HandSteps(Document& document, Selection& selection, Bench& bench, QObject* parent = nullptr);
+  HandSteps(Document& document, Selection& selection, Bench& bench, QUndoStack& undo,
+            QObject* parent = nullptr);
   void set_adder(Adder adder) { adder_ = std::move(adder); }
   const Adder& adder() const { return adder_; }
 
@@ -51,7 +53,7 @@ class HandSteps : public QObject {
   Selection& selection_;
   Bench& bench_;
   Adder adder_;
-  QUndoStack undo_;
+  QUndoStack& undo_;
   int waiting_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "gui/models/live_search.h"
 
 #include "gui/models/live_search_worker.h"
+#include "gui/models/snapshot.h"
 
 namespace nautilus::gui {
 namespace {
@@ -12,8 +13,7 @@ QString text(const std::string& s) { return QString::fromStdString(s); }
 
 }  // namespace
 
-LiveSearch::LiveSearch(Document& document, QObject* parent)
-    : QObject(parent), document_(document) {
+LiveSearch::LiveSearch(Document& document, QObject* parent) : QObject(parent), document_(document) {
   timer_.setInterval(kEvery);
   connect(&timer_, &QTimer::timeout, this, [this] {
     std::erase_if(ending_, [](const auto& w) { return w->ended(); });
@@ -72,9 +72,17 @@ void LiveSearch::ensure() {
       refused(why);
     });
   };
-  worker_ = std::make_unique<Worker>(s.program_naut, s.options,
-                                     begins ? sched::SearchResult() : s.result,
+  worker_ = std::make_unique<Worker>(s.program_naut, s.options, static_cast<int>(ids_.size()),
                                      Worker::Reports{ended_by_itself, was_refused});
+  if (begins)
+    worker_->go_on_from({});
+  else
+    new Snapshot(
+        document_,
+        [this, life = life_.load()](std::shared_ptr<sched::Session> copy) {
+          if (copy && life == life_) worker_->go_on_from(std::move(copy->result));
+        },
+        this);
   timer_.start();
   set_phase(Phase::Paused);
   if (root > 0) explore_below(root);

@@ -5,13 +5,12 @@
 
 namespace nautilus::gui {
 
-LiveSearch::Worker::Worker(std::string naut, sched::SearchOptions options,
-                           sched::SearchResult so_far, Reports reports)
+LiveSearch::Worker::Worker(std::string naut, sched::SearchOptions options, int first_new,
+                           Reports reports)
     : naut_(std::move(naut)),
       options_(std::move(options)),
-      so_far_(std::move(so_far)),
       reports_(std::move(reports)),
-      first_added_(static_cast<int>(so_far_.nodes.size())) {
+      first_added_(first_new) {
   options_.stop = &stop_;
   thread_ = std::thread([this] { run(); });
 }
@@ -39,20 +38,35 @@ void LiveSearch::Worker::post(std::function<void(Worker&)> command) {
   wake_.notify_all();
 }
 
+void LiveSearch::Worker::go_on_from(sched::SearchResult so_far) {
+  {
+    const std::lock_guard lock(mutex_);
+    so_far_ = std::move(so_far);
+  }
+  wake_.notify_all();
+}
+
 void LiveSearch::Worker::begin() {
+  sched::SearchResult so_far;
+  {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return over_ || so_far_; });
+    if (over_) return;
+    so_far = *std::exchange(so_far_, std::nullopt);
+  }
   auto p = poly::parse_naut(poly::make_context(), naut_, "program");
   if (!p) return reports_.refused(p.error());
   auto program = std::make_shared<const poly::Program>(*std::move(p));
   const auto numerics = tile::numerics_from_name(options_.numerics);
   if (!numerics)
-    return reports_.refused({"search", "", "there are no numerics '" + options_.numerics + "'", ""});
+    return reports_.refused(
+        {"search", "", "there are no numerics '" + options_.numerics + "'", ""});
   ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(options_.machine)));
   const auto sink = [this](const sched::SearchEvent& e) { on_event(e); };
-  auto made = so_far_.nodes.empty()
-                  ? sched::Exploration::start(program, options_, *ops_.back(), sink)
-                  : sched::Exploration::resume(program, options_, std::move(so_far_), *ops_.back(),
-                                               sink);
-  so_far_ = {};
+  auto made =
+      so_far.nodes.empty()
+          ? sched::Exploration::start(program, options_, *ops_.back(), sink)
+          : sched::Exploration::resume(program, options_, std::move(so_far), *ops_.back(), sink);
   if (!made) return reports_.refused(made.error());
   exploration = *std::move(made);
 }
@@ -159,6 +173,7 @@ LiveSearch::Batch LiveSearch::Worker::take(size_t most) {
     batch_.pareto = std::exchange(out.pareto, {});
     out.added.resize(most);
   }
+  while (out.changed.size() > most) batch_.changed.insert(out.changed.extract(--out.changed.end()));
   return out;
 }
 

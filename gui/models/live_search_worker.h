@@ -30,10 +30,12 @@ class LiveSearch::Worker {
     std::function<void(sched::StopReason, std::string note)> ended;  // a run, by itself
     std::function<void(const Refusal&)> refused;  // something asked; or the search cannot begin
   };
-  // `so_far`: what to go on from; without nodes the search begins.
-  Worker(std::string naut, sched::SearchOptions options, sched::SearchResult so_far, Reports reports);
+  // `first_new`: the id of the first node that the exploration makes.
+  Worker(std::string naut, sched::SearchOptions options, int first_new, Reports reports);
   ~Worker();  // ends what runs, and waits for the thread
 
+  // What to go on from; without nodes the search begins. The thread waits for it.
+  void go_on_from(sched::SearchResult so_far);
   // The command finds `exploration` null if the search could not begin.
   void post(std::function<void(Worker&)> command);
   void end();  // as soon as it can
@@ -57,7 +59,7 @@ class LiveSearch::Worker {
   void on_event(const sched::SearchEvent& e);
   std::string naut_;
   sched::SearchOptions options_;
-  sched::SearchResult so_far_;
+  std::optional<sched::SearchResult> so_far_;
   const Reports reports_;
   std::vector<std::unique_ptr<sched::OpsProvider>> ops_;
   sched::Budget budget_;

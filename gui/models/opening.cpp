@@ -1,6 +1,7 @@
 #include "gui/models/opening.h"
 
 #include <QDir>
+#include <QFile>
 #include <QFileInfo>
 #include <cstdio>
 
@@ -11,7 +12,7 @@
 namespace nautilus::gui {
 namespace {
 
-QString text(const std::string& s) { return QString::fromStdString(s); }
+QString in_qt(const std::string& s) { return QString::fromStdString(s); }
 
 std::string hex_hash(const std::string& s) {
   return QString::number(sched::text_hash(s), 16).rightJustified(16, '0').toStdString();
@@ -82,13 +83,22 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
   return s;
 }
 
-Expected<sched::Session> open_any(const std::string& path, const std::string& machine) {
-  const QString name = text(path);
-  if (name.endsWith(".json")) return sched::load_session(path);
+Expected<Opened> open_any(const std::string& path, const std::string& machine) {
+  char first = 0;
+  QFile file(in_qt(path));
+  const bool braces = QFileInfo(file).isFile() && file.open(QIODevice::ReadOnly) &&
+                      file.getChar(&first) && first == '{';
+  if (braces || path.ends_with(".json")) {
+    auto s = sched::load_session(path);
+    if (!s) return s.error();
+    return Opened{*std::move(s), true};
+  }
   SpecRequest r;
   r.spec = path;
   r.machine = machine;
-  return session_of(r);
+  auto s = session_of(r);
+  if (!s) return s.error();
+  return Opened{*std::move(s), false};
 }
 
 QList<CorpusFamily> corpus_families() {
@@ -97,21 +107,21 @@ QList<CorpusFamily> corpus_families() {
     out.push_back({f, {}});
   for (const driver::CorpusKernel& k : driver::corpus_kernels())
     for (CorpusFamily& f : out)
-      if (f.name == family_of(text(k.name))) f.kernels.push_back({text(k.name), text(k.about)});
+      if (f.name == family_of(in_qt(k.name))) f.kernels.push_back({in_qt(k.name), in_qt(k.about)});
   out.removeIf([](const CorpusFamily& f) { return f.kernels.isEmpty(); });
   return out;
 }
 
 QStringList corpus_models() {
   QStringList out;
-  for (const QString& f : QDir(text(sched::corpus_dir()) + "/models").entryList({"*.json"}))
+  for (const QString& f : QDir(in_qt(sched::corpus_dir()) + "/models").entryList({"*.json"}))
     out << f.chopped(5);
   return out;
 }
 
 QStringList machine_names() {
   QStringList out;
-  for (const std::string& id : sched::list_machines()) out << text(id);
+  for (const std::string& id : sched::list_machines()) out << in_qt(id);
   if (!out.contains("cpu")) out << "cpu";
   return out;
 }

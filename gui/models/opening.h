@@ -26,9 +26,13 @@ struct KernelInfo {
 Expected<std::vector<KernelInfo>> kernels_of(const std::string& spec);
 // A session without a search: its one candidate is the program as it was written.
 Expected<sched::Session> session_of(const SpecRequest& r);
+struct Opened {
+  sched::Session session;
+  bool was_saved = false;  // it is a session file
+};
 // A session file, older ones and those of runs that never ended included; or a spec, at typical
-// sizes on `machine`. What is none of these is told by its content, not its name alone.
-Expected<sched::Session> open_any(const std::string& path, const std::string& machine);
+// sizes on `machine`. A session is told by its name (*.json) or its content.
+Expected<Opened> open_any(const std::string& path, const std::string& machine);
 Expected<sched::Machine> machine_named(const std::string& id_or_file);
 
 // The corpus for a start page: kernels by family ("attention", "matmul", ...).

@@ -36,13 +36,8 @@ double ParallelAxis::value(double position) const {
 }
 
 std::vector<double> ParallelData::values(const Document& d, ParallelAxis& a) const {
-  std::vector<double> out;
-  out.reserve(nodes_.size());
   a.categories.clear();
-  if (a.column.numeric()) {
-    for (int n : nodes_) out.push_back(number_of(d, *d.node(n), a.column));
-    return out;
-  }
+  if (a.column.numeric()) return numbers_of(d, nodes_, a.column);
   const auto key = [&](int n) {
     const std::string_view t = text_of(*d.node(n), a.column);
     // Limiters differ in their percentages; the kind is what matters.
@@ -54,6 +49,8 @@ std::vector<double> ParallelData::values(const Document& d, ParallelAxis& a) con
   const std::vector<std::string_view> sorted(names.begin(), names.end());
   for (std::string_view s : sorted)
     a.categories.push_back(QString::fromUtf8(s.data(), qsizetype(s.size())));
+  std::vector<double> out;
+  out.reserve(nodes_.size());
   for (int n : nodes_) {
     const std::string_view k = key(n);
     out.push_back(k.empty()
@@ -219,18 +216,24 @@ int ParallelData::nearest(int left, double x, double position, double reach,
 
 bool ParallelData::worth_showing(const Document& d, const Column& c,
                                  const std::vector<int>& nodes) {
-  double first = std::nan("");
-  std::string_view text;
-  for (int n : nodes) {
-    if (!c.numeric()) {
+  if (!c.numeric()) {
+    std::string_view text;
+    for (int n : nodes) {
       const std::string_view t = text_of(*d.node(n), c);
       if (!t.empty() && !text.empty() && t != text) return true;
       if (text.empty()) text = t;
-      continue;
     }
-    const double v = number_of(d, *d.node(n), c);
-    if (!std::isnan(v) && !std::isnan(first) && v != first) return true;
-    if (std::isnan(first)) first = v;
+    return false;
+  }
+  double first = std::nan("");
+  // Most columns differ early.
+  for (size_t from = 0, to = 0; from < nodes.size(); from = to) {
+    to = std::min(nodes.size(), from + 1000 + 8 * from);
+    const std::vector<int> some(nodes.begin() + int64_t(from), nodes.begin() + int64_t(to));
+    for (double v : numbers_of(d, some, c)) {
+      if (!std::isnan(v) && !std::isnan(first) && v != first) return true;
+      if (std::isnan(first)) first = v;
+    }
   }
   return false;
 }

@@ -45,6 +45,9 @@ struct PlanStages {
   std::vector<QString> statements;
   std::map<int, TreeEntry> tree;
   std::vector<QString> notes;
+  // Numbers that were made smaller so that the plan fits ("tile.j 128 → 64"); from the tile IR on
+  // the stages are of that plan. "": lowered as it is.
+  QString lowered_with;
   std::optional<memory::Module> memory;
   std::optional<cuda::Source> source;
   std::optional<sched::Cost> cost;  // with its profile
@@ -55,9 +58,11 @@ struct PlanStages {
   const Stage* find(const QString& id) const;
 };
 
-// Text of the spec as the session has it.
+// Text of the spec as the session has it; where it has none, the file is read if it is the same by
+// its hash.
 struct SpecText {
-  QString path, text;
+  QString path, text, hash;
+  static SpecText of(const sched::Session& s);
 };
 PlanStages make_stages(const Workpiece& w, const CancelToken& cancel,
                        const std::vector<sched::SearchNode>& path, const SpecText& spec);

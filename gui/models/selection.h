@@ -12,7 +12,7 @@ namespace nautilus::gui {
 
 struct Selected {
   int node = -1;           // of the search tree: shown by every view; -1: none
-  std::set<int> isolated;  // candidates that stay lit while the rest is dimmed; empty: all
+  std::set<int> isolated;  // candidates that stay lit, the rest is dimmed; empty: all; {-1}: none
   int tree_node = -1;      // of the selected candidate's schedule tree (poly::NodeId); -1: none
   QString statement;       // "" if none
   bool operator==(const Selected&) const = default;
@@ -25,12 +25,12 @@ class Selection : public QObject {
   explicit Selection(QObject* parent = nullptr);
 
   const Selected& now() const { return now_; }
-  int hovered() const { return hovered_; }                   // a candidate under the mouse, or -1
-  int hovered_tree_node() const { return hovered_tree_; }    // likewise of the schedule tree
+  int hovered() const { return hovered_; }                 // a candidate under the mouse, or -1
+  int hovered_tree_node() const { return hovered_tree_; }  // likewise of the schedule tree
   QString hovered_statement() const { return hovered_stmt_; }
 
-  void select(int node);   // enters the history; forgets tree node and statement
-  void toggle(int node);   // Ctrl-click: in or out of `isolated`
+  void select(int node);  // enters the history; forgets tree node and statement
+  void toggle(int node);  // Ctrl-click: in or out of `isolated`
   void isolate(std::set<int> nodes);
   void select_tree_node(int id);
   void select_statement(const QString& name);

@@ -3,6 +3,7 @@
 #include <QRegularExpression>
 #include <algorithm>
 
+#include "autosched/file.h"
 #include "compiler/backend/cuda/assembly.h"
 
 namespace nautilus::gui {
@@ -13,6 +14,20 @@ QStringList split_lines(const std::string& text) {
   QStringList lines = QString::fromStdString(text).split(QLatin1Char('\n'));
   if (!lines.isEmpty() && lines.back().isEmpty()) lines.pop_back();
   return lines;
+}
+
+// Of a session without the text: the file that it names, here or beside the corpus.
+QString text_of_spec(const SpecText& spec) {
+  if (!spec.text.isEmpty() || spec.path.isEmpty()) return spec.text;
+  const std::string path = spec.path.toStdString();
+  for (const std::string& at : {path, sched::corpus_dir() + "/../" + path}) {
+    const auto text = sched::read_file(at);
+    if (!text) continue;
+    const QString hash = QString::number(qulonglong(sched::text_hash(*text)), 16);
+    if (spec.hash.isEmpty() || hash.rightJustified(16, QLatin1Char('0')) == spec.hash)
+      return QString::fromStdString(*text);
+  }
+  return {};
 }
 
 }  // namespace
@@ -45,12 +60,15 @@ Stage spec_stage(const poly::Program& p, const SpecText& spec,
                  const std::vector<QString>& statements) {
   Stage s;
   s.id = QStringLiteral("spec"), s.title = QStringLiteral("Spec"), s.syntax = Syntax::Spec;
-  if (spec.text.isEmpty()) {
-    s.refusal = Refusal{"show the spec", spec.path.toStdString(), "the session has no text of it",
-                        "open the spec file instead of a session"};
+  const QString text = text_of_spec(spec);
+  if (text.isEmpty()) {
+    s.refusal = Refusal{"show the spec", spec.path.toStdString(),
+                        "the session has no text of it, and there is no file of that name with "
+                        "the text that was searched",
+                        "open the spec file instead of the session"};
     return s;
   }
-  s.lines = split_lines(spec.text.toStdString());
+  s.lines = split_lines(text.toStdString());
   s.tags.resize(size_t(s.lines.size()));
   for (const poly::Statement& statement : p.statements) {
     const int line = statement.loc.line, index = statement_index(statements, statement.name);

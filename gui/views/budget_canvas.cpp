@@ -42,7 +42,13 @@ Focus BudgetCanvas::lit() const {
 }
 
 double BudgetCanvas::paint_on(QPainter& p, double width) {
-  if (!budget_) return 0;
+  if (!budget_) {
+    p.setFont(shared_.theme.ui());
+    p.setPen(message_.startsWith(QChar(0x2717)) ? shared_.theme.bad() : shared_.theme.muted());
+    p.drawText(QRectF(16, 16, width - 32, 1000), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap,
+               message_);
+    return 0;
+  }
   BudgetPainter painter(*budget_, shared_.theme);
   const double height = painter.paint(p, kernel_, width, from_, to_, lit());
   hits_ = painter.hits();
@@ -53,15 +59,8 @@ double BudgetCanvas::paint_on(QPainter& p, double width) {
 void BudgetCanvas::paintEvent(QPaintEvent*) {
   QPainter p(this);
   p.fillRect(rect(), shared_.theme.background());
-  if (!budget_) {
-    p.setFont(shared_.theme.ui());
-    p.setPen(message_.startsWith(QChar(0x2717)) ? shared_.theme.bad() : shared_.theme.muted());
-    p.drawText(rect().adjusted(16, 16, -16, -16), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap,
-               message_);
-    return;
-  }
   const int height = int(std::ceil(paint_on(p, width())));
-  if (height != minimumHeight()) setMinimumHeight(height);
+  if (budget_ && height != minimumHeight()) setMinimumHeight(height);
 }
 
 const BudgetHit* BudgetCanvas::hit(const QPointF& at) const {

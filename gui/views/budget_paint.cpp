@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gui/models/candidate_columns.h"
+#include "gui/views/hatch.h"
 
 namespace nautilus::gui {
 
@@ -76,7 +77,7 @@ double BudgetPainter::registers(QPainter& p, const KernelBudget& k, QRectF box, 
     x += part.width();
   }
   const QRectF rest(x, bar.top(), double(kRegistersBeside) * scale, bar.height());
-  p.fillRect(rest, QBrush(theme_.muted(), Qt::BDiagPattern));
+  hatch(p, rest, theme_.muted());
   hits_.push_back(
       {rest,
        QObject::tr("%1 registers for addresses and temporaries, as the lowering assumes")

@@ -4,6 +4,7 @@
 
 #include "gui/models/candidate_columns.h"
 #include "gui/views/budget_paint.h"
+#include "gui/views/hatch.h"
 
 namespace nautilus::gui {
 
@@ -106,8 +107,11 @@ double BudgetPainter::pipeline(QPainter& p, const KernelBudget& k, QRectF box, d
     const QString name = work_name(w);
     const double used = p.fontMetrics().horizontalAdvance(name) + 26;
     if (x + used > area.right()) break;
-    p.fillRect(QRectF(x, y + 4, 10, 10), w == Work::Wait ? QBrush(theme_.muted(), Qt::BDiagPattern)
-                                                         : QBrush(work_colour(theme_, w)));
+    const QRectF sample(x, y + 4, 10, 10);
+    if (w == Work::Wait)
+      hatch(p, sample, theme_.muted());
+    else
+      p.fillRect(sample, work_colour(theme_, w));
     label(p, QRectF(x + 14, y, used, 18), name, theme_.muted());
     x += used;
   }
@@ -133,10 +137,12 @@ void BudgetPainter::bars(QPainter& p, const Timeline& t, const QRectF& area, dou
       const double lane = bar.height() / 2;
       bar = QRectF(bar.left(), bar.top() + (b.slot % 2) * lane, bar.width(), lane - 1);
     }
+    bar &= area;  // by itself: the SVG writer of Qt forgets clips
+    if (bar.isEmpty()) continue;
     const bool on = lit.empty() || about(lit, b.statement, b.node);
     const QColor c = lightened(work_colour(theme_, b.work), on ? 0.85 : 0.3);
     if (b.work == Work::Wait)
-      p.fillRect(bar, QBrush(c, Qt::BDiagPattern));
+      hatch(p, bar, c);
     else
       p.fillRect(bar, c);
     if (bar.width() > 4 && b.work != Work::Wait) {
@@ -145,10 +151,9 @@ void BudgetPainter::bars(QPainter& p, const Timeline& t, const QRectF& area, dou
     }
     if (bar.width() > 44 && b.work != Work::Copy && b.work != Work::Wait)
       label(p, bar.adjusted(3, 0, -2, 0), b.what, theme_.background());
-    const QRectF seen = bar.intersected(area);
-    if (seen.width() >= 2)
+    if (bar.width() >= 2)
       hits_.push_back(
-          {seen.adjusted(0, -1, 0, 1),
+          {bar.adjusted(0, -1, 0, 1),
            QStringLiteral("%1\n%2 from %3%4%5")
                .arg(b.what, time_text(b.end - b.begin), time_text(b.begin),
                     b.iteration >= 0 ? QObject::tr(", iteration %1").arg(b.iteration) : QString(),

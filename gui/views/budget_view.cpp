@@ -15,12 +15,13 @@ BudgetView::BudgetView(Shared shared, QWidget* parent) : View(shared, parent) {
   kernels_ = new QComboBox;
   kernels_->setAccessibleName(tr("Kernel"));
   kernels_->setToolTip(tr("Which kernel of the plan"));
-  kernels_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  about_ = new QLabel;
-  about_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  bar->addWidget(kernels_);
-  bar->addWidget(about_, 1);
+  kernels_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  bar->addWidget(kernels_, 1);
   all->addLayout(bar);
+  about_ = new QLabel;
+  about_->setWordWrap(true);
+  about_->setContentsMargins(6, 0, 6, 0);
+  all->addWidget(about_);
   canvas_ = new BudgetCanvas(shared_, nullptr);
   auto* scroll = new QScrollArea;
   scroll->setWidgetResizable(true);
@@ -87,8 +88,7 @@ void BudgetView::ask() {
   }
   asked_ = true;
   const sched::Session& session = shared_.document.session();
-  const SpecText spec{QString::fromStdString(session.spec_path),
-                      QString::fromStdString(session.spec_text)};
+  const SpecText spec = SpecText::of(session);
   shared_.bench.ask<Budget>(
       this, QStringLiteral("budget"),
       [path = Bench::path_nodes(session.result, node), spec](const Workpiece& w,
@@ -125,8 +125,11 @@ void BudgetView::answer(Budget b) {
     }
     kernels_->setCurrentIndex(longest);
   }
-  about_->setText(tr("%1, %2; counted from the memory IR, no compiler asked")
-                      .arg(budget_->machine, budget_->target));
+  QString about = tr("%1, %2; counted from the memory IR, no compiler asked")
+                      .arg(budget_->machine, budget_->target);
+  if (!budget_->lowered_with.isEmpty())
+    about = tr("⚠ does not fit as planned, lowered with %1; ").arg(budget_->lowered_with) + about;
+  about_->setText(about);
   about_->setToolTip(about_->text());
   canvas_->set_budget(budget_, longest);
 }
@@ -140,10 +143,15 @@ void BudgetView::paint_picture(QPainter& p, const QRectF& page) {
   p.fillRect(page, shared_.theme.background());
   p.save();
   p.translate(page.topLeft());
-  const double scale = page.width() / std::max(1, canvas_->width());
+  // All of it, as wide as the page is then.
+  QImage nowhere(1, 1, QImage::Format_RGB32);
+  QPainter trial(&nowhere);
+  const double width = std::max(660, canvas_->width()), height = canvas_->paint_on(trial, width);
+  const double scale = height > 0 ? std::min(page.width() / width, page.height() / height) : 1;
   p.scale(scale, scale);
-  canvas_->paint_on(p, canvas_->width());
+  canvas_->paint_on(p, page.width() / scale);
   p.restore();
+  canvas_->update();
 }
 
 QList<QJsonObject> BudgetView::export_rows() const {
@@ -151,12 +159,16 @@ QList<QJsonObject> BudgetView::export_rows() const {
   if (!budget_) return out;
   for (const KernelBudget& k : budget_->kernels) {
     for (const RegisterValue& v : k.live)
-      out << QJsonObject{{"kernel", k.name},         {"what", "register"},
-                         {"name", v.value},          {"type", v.type},
-                         {"registers", qint64(v.registers)}, {"statement", v.statement}};
+      out << QJsonObject{{"kernel", k.name},
+                         {"what", "register"},
+                         {"name", v.value},
+                         {"type", v.type},
+                         {"registers", qint64(v.registers)},
+                         {"statement", v.statement}};
     for (const SharedBlock& b : k.shared)
-      out << QJsonObject{{"kernel", k.name}, {"what", "shared"}, {"name", b.name},
-                         {"type", b.type},   {"slots", b.slots}, {"offset", qint64(b.offset)},
+      out << QJsonObject{{"kernel", k.name},        {"what", "shared"},
+                         {"name", b.name},          {"type", b.type},
+                         {"slots", b.slots},        {"offset", qint64(b.offset)},
                          {"bytes", qint64(b.bytes)}};
     for (const TimelineBar& b : k.timeline.bars)
       out << QJsonObject{{"kernel", k.name},        {"what", "pipeline"},

@@ -54,6 +54,13 @@ void CodeView::build() {
   bar->addStretch(1);
   bar->addWidget(notes_);
   all->addLayout(bar);
+  changed_ = new QLabel;
+  changed_->setWordWrap(true);
+  changed_->setMargin(4);
+  changed_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  changed_->setAccessibleName(tr("How the lowered plan differs"));
+  changed_->hide();
+  all->addWidget(changed_);
   auto* outer = new QSplitter(Qt::Horizontal);
   list_ = new QListWidget;
   list_->setAccessibleName(tr("Stages"));
@@ -103,10 +110,11 @@ void CodeView::make_actions() {
          tr("Another pane beside the others"), [this] { add_pane(panes_[size_t(active_)].stage); });
   action(tr("Close pane"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Backslash),
          tr("Closes the active pane"), [this] { close_pane(active_); });
-  action(tr("Next pane"), QKeySequence(Qt::Key_BracketRight), tr("Keyboard to the next pane"), [this] {
-    set_active((active_ + 1) % int(panes_.size()));
-    panes_[size_t(active_)].text->setFocus();
-  });
+  action(tr("Next pane"), QKeySequence(Qt::Key_BracketRight), tr("Keyboard to the next pane"),
+         [this] {
+           set_active((active_ + 1) % int(panes_.size()));
+           panes_[size_t(active_)].text->setFocus();
+         });
   action(tr("Find"), QKeySequence::Find, tr("Find in the active pane"), [this] {
     find_->setFocus();
     find_->selectAll();
@@ -177,20 +185,32 @@ void CodeView::add_pane(const QString& id) {
 
 void CodeView::fill_list() {
   list_->clear();
-  if (!plan_) {
-    notes_->clear();
-    return;
-  }
+  fill_notes();
+  if (!plan_) return;
   for (const Stage& s : plan_->stages) {
     bool shown = false;
     for (const Pane& p : panes_) shown |= p.stage == s.id;
     list_->addItem(stage_item(s, shared_.theme, shown));
     if (s.id == panes_[size_t(active_)].stage) list_->setCurrentRow(list_->count() - 1);
   }
+}
+
+// What the lowering says, and how what is shown differs from the plan: never only in a tooltip.
+void CodeView::fill_notes() {
   QStringList notes;
-  for (const QString& n : plan_->notes) notes << n;
+  if (plan_)
+    for (const QString& n : plan_->notes) notes << n;
   notes_->setText(notes.isEmpty() ? QString() : tr("%n note(s)", nullptr, int(notes.size())));
   notes_->setToolTip(notes.join(QLatin1Char('\n')));
+  const bool changed = plan_ && !plan_->lowered_with.isEmpty();
+  changed_->setVisible(changed);
+  if (!changed) return;
+  changed_->setText(
+      tr("⚠ The tile IR and what follows are of the same structure with %1 (%2)")
+          .arg(plan_->lowered_with, notes.filter(QStringLiteral("smaller tiles")).join("; ")));
+  QPalette p = changed_->palette();
+  p.setColor(QPalette::WindowText, shared_.theme.text());
+  changed_->setPalette(p);
 }
 
 }  // namespace nautilus::gui

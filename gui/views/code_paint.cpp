@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gui/views/code_pane.h"
+#include "gui/views/hatch.h"
 
 namespace nautilus::gui {
 
@@ -57,8 +58,7 @@ void CodePane::paint_row(QPainter& p, int n, int y, int width) {
                QStringLiteral("⋯ %1 lines alike").arg(r.folded));
     return;
   }
-  if (r.kind == PaneRow::Kind::Filler)
-    p.fillRect(whole, QBrush(faded(theme_.line(), 0.7), Qt::BDiagPattern));
+  if (r.kind == PaneRow::Kind::Filler) hatch(p, whole, faded(theme_.line(), 0.7));
   const QColor side = r.diff == DiffKind::Removed ? theme_.bad() : theme_.good();
   const bool differs = r.diff != DiffKind::Same && r.kind != PaneRow::Kind::Filler;
   if (differs) p.fillRect(whole, faded(side, 0.14));
@@ -157,7 +157,25 @@ void CodePane::paint_marks(QPainter& p, const QRect& where) {
   }
 }
 
+// In place of a text: why there is none.
+void CodePane::paint_message(QPainter& p, const QRect& page) const {
+  p.fillRect(page, theme_.background());
+  p.setPen(stage_.refusal ? theme_.bad() : theme_.muted());
+  QString text = message_;
+  if (stage_.refusal) {
+    const Refusal& r = *stage_.refusal;
+    text = QStringLiteral("✗ ") + QString::fromStdString(r.asked);
+    if (!r.where.empty()) text += QStringLiteral("\nwhere: ") + QString::fromStdString(r.where);
+    text += QStringLiteral("\n\n") + QString::fromStdString(r.why);
+    if (!r.suggest.empty()) text += QStringLiteral("\n\ntry: ") + QString::fromStdString(r.suggest);
+  }
+  p.setFont(theme_.ui());
+  p.drawText(page.adjusted(16, 16, -16, -16), Qt::TextWordWrap | Qt::AlignTop | Qt::AlignLeft,
+             text);
+}
+
 void CodePane::paint_on(QPainter& p, const QRect& page) {
+  if (stage_.refusal || !message_.isEmpty()) return paint_message(p, page);
   p.save();
   p.translate(page.topLeft());
   p.setClipRect(QRect(QPoint(0, 0), page.size()), Qt::IntersectClip);
@@ -173,25 +191,9 @@ void CodePane::paint_on(QPainter& p, const QRect& page) {
 void CodePane::paintEvent(QPaintEvent*) {
   QPainter p(viewport());
   const QRect all = viewport()->rect();
-  if (stage_.refusal || !message_.isEmpty()) {
-    p.fillRect(all, theme_.background());
-    const QRect box = all.adjusted(16, 16, -16, -16);
-    p.setPen(stage_.refusal ? theme_.bad() : theme_.muted());
-    QString text = message_;
-    if (stage_.refusal) {
-      const Refusal& r = *stage_.refusal;
-      text = QStringLiteral("✗ ") + QString::fromStdString(r.asked);
-      if (!r.where.empty()) text += QStringLiteral("\nwhere: ") + QString::fromStdString(r.where);
-      text += QStringLiteral("\n\n") + QString::fromStdString(r.why);
-      if (!r.suggest.empty())
-        text += QStringLiteral("\n\ntry: ") + QString::fromStdString(r.suggest);
-    }
-    p.setFont(theme_.ui());
-    p.drawText(box, Qt::TextWordWrap | Qt::AlignTop | Qt::AlignLeft, text);
-    return;
-  }
   paint_on(p, all);
-  paint_marks(p, QRect(all.right() - kRuler, 0, kRuler, all.height()));
+  if (!stage_.refusal && message_.isEmpty())
+    paint_marks(p, QRect(all.right() - kRuler, 0, kRuler, all.height()));
 }
 
 }  // namespace nautilus::gui

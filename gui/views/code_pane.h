@@ -80,6 +80,7 @@ class CodePane : public QAbstractScrollArea {
   void bars();
   void paint_row(QPainter& p, int row, int y, int width);
   void paint_marks(QPainter& p, const QRect& where);
+  void paint_message(QPainter& p, const QRect& page) const;
   QColor colour(const TokenSpan& t) const;
   int gutter() const;
   void move_to(int row, bool keep_anchor);

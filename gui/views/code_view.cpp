@@ -54,8 +54,7 @@ void CodeView::ask() {
   }
   asked_ = true;
   const sched::Session& session = shared_.document.session();
-  const SpecText spec{QString::fromStdString(session.spec_path),
-                      QString::fromStdString(session.spec_text)};
+  const SpecText spec = SpecText::of(session);
   shared_.bench.ask<PlanStagesPtr>(
       this, QStringLiteral("code"),
       [path = Bench::path_nodes(session.result, node), spec](

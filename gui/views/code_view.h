@@ -54,6 +54,7 @@ class CodeView : public View {
   void answer(PlanStagesPtr made);
   void fill(Pane& p);
   void fill_list();
+  void fill_notes();
   void make_on_demand(const Stage& s);
   const Stage* before(const Stage& s) const;
   void set_active(int n);
@@ -71,7 +72,7 @@ class CodeView : public View {
   QListWidget* list_ = nullptr;
   QSplitter* splitter_ = nullptr;
   QLineEdit* find_ = nullptr;
-  QLabel *found_ = nullptr, *notes_ = nullptr;
+  QLabel *found_ = nullptr, *notes_ = nullptr, *changed_ = nullptr;
   std::vector<QAction*> actions_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QTabBar>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -58,6 +59,7 @@ CompareView::CompareView(Shared shared, QWidget* parent) : View(shared, parent) 
           [this](QObject* asker, const QString&, const QString& why) {
             if (asker != this) return;
             asked_ = false;
+            asked_for_.clear();
             help_->setText(why);
             help_->show();
           });
@@ -92,6 +94,7 @@ void CompareView::build() {
   bar->addWidget(count_);
   all->addLayout(bar);
   tabs_ = new QTabWidget;
+  tabs_->tabBar()->setAccessibleName(tr("Figures, script or code"));
   tabs_->setDocumentMode(true);
   metrics_ = new MetricTable(shared_.theme, this);
   table_ = new QTableView;
@@ -126,6 +129,9 @@ std::vector<int> CompareView::nodes() const {
   if (out.size() < 2) {
     if (out.empty() && !shared_.document.best().empty()) out.push_back(shared_.document.best()[0]);
     if (selected >= 0 && !std::count(out.begin(), out.end(), selected)) out.push_back(selected);
+    const std::vector<int>& best = shared_.document.best();  // the best itself: beside the next
+    if (out.size() == 1 && out[0] == selected && best.size() > 1 && selected == best[0])
+      out.push_back(best[1]);
   }
   std::erase_if(out, [this](int n) { return !shared_.document.node(n); });
   if (out.size() > 8) out.resize(8);
@@ -154,12 +160,7 @@ void CompareView::ask() {
   stale_ = false;
   const std::vector<int> wanted = nodes();
   const bool enough = wanted.size() >= 2;
-  help_->setVisible(!enough || shared_.document.pins().size() < 2);
-  help_->setText(enough ? tr("Not pinned: %1. Pin candidates (P) to keep them here.")
-                              .arg(shared_.document.pins().empty()
-                                       ? tr("the best and the selected candidate")
-                                       : tr("the selected candidate"))
-                        : tr("Pin two candidates (P), or select one beside the best."));
+  show_help();
   tabs_->setEnabled(enough);
   if (!enough) {
     asked_ = false;
@@ -173,8 +174,7 @@ void CompareView::ask() {
   asked_for_ = wanted;
   asked_ = true;
   const sched::Session& session = shared_.document.session();
-  const SpecText spec{QString::fromStdString(session.spec_path),
-                      QString::fromStdString(session.spec_text)};
+  const SpecText spec = SpecText::of(session);
   std::vector<std::vector<sched::SearchNode>> paths;
   for (int n : wanted) paths.push_back(Bench::path_nodes(session.result, n));
   shared_.bench.ask<std::vector<Compared>>(
@@ -189,6 +189,25 @@ void CompareView::ask() {
         return out;
       },
       [this](std::vector<Compared> made) { answer(std::move(made)); });
+}
+
+// What is not pinned, and what could not be lowered as planned.
+void CompareView::show_help() {
+  QStringList parts;
+  const bool pinned = !shared_.document.pins().empty();
+  if (nodes().size() < 2)
+    parts << tr("Pin two candidates (P), or select one beside the best.");
+  else if (shared_.document.pins().size() < 2)
+    parts << tr("Not pinned: %1. Pin candidates (P) to keep them here.")
+                 .arg(pinned ? tr("the second candidate") : tr("what is beside the best"));
+  for (const Compared& c : compared_)
+    if (!c.stages.lowered_with.isEmpty())
+      parts << tr("⚠ #%1 does not fit as planned: its block and its texts from the tile IR on are "
+                  "with %2.")
+                   .arg(c.node)
+                   .arg(c.stages.lowered_with);
+  help_->setVisible(!parts.isEmpty());
+  help_->setText(parts.join(QLatin1Char('\n')));
 }
 
 void CompareView::answer(std::vector<Compared> c) {
@@ -206,6 +225,7 @@ void CompareView::answer(std::vector<Compared> c) {
     const auto measured = shared_.document.measured(x.node);
     figures.push_back({n->seconds, n->lower_bound, measured ? measured->seconds : 0, n->points});
   }
+  show_help();
   metrics_->set(compare_metrics(compared_, figures), titles);
   table_->resizeColumnsToContents();
   for (int col = 2; col < metrics_->columnCount(); ++col)
@@ -273,9 +293,15 @@ void CompareView::paint_picture(QPainter& p, const QRectF& page) {
   p.setFont(theme.ui());
   if (tabs_->currentIndex() > 0) {
     DiffPanes* panes = tabs_->currentIndex() == 2 ? code_ : script_;
-    const QRect left(page.left(), page.top(), page.width() / 2 - 3, page.height());
+    constexpr int kHead = 22;
+    const QRect left(page.left(), page.top() + kHead, page.width() / 2 - 3, page.height() - kHead);
+    const QRect right = left.translated(int(page.width() / 2) + 3, 0);
+    p.setPen(theme.text());
+    for (const auto& [box, which] : {std::pair{left, left_}, std::pair{right, right_}})
+      p.drawText(QRect(box.left() + 4, int(page.top()), box.width() - 8, kHead), Qt::AlignVCenter,
+                 p.fontMetrics().elidedText(which->currentText(), Qt::ElideRight, box.width() - 8));
     panes->left()->paint_on(p, left);
-    panes->right()->paint_on(p, left.translated(int(page.width() / 2) + 3, 0));
+    panes->right()->paint_on(p, right);
     return;
   }
   const int columns = metrics_->columnCount(), rows = metrics_->rowCount();

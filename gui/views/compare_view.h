@@ -76,6 +76,7 @@ class CompareView : public View {
   void ask();
   void answer(std::vector<Compared> c);
   void fill_diffs();
+  void show_help();
   std::vector<int> nodes() const;
   QString title_of(int node) const;
 

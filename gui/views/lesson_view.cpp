@@ -343,7 +343,8 @@ void LessonView::go_on() {
 HandSteps& LessonView::hand() {
   if (auto* there = window()->findChild<HandSteps*>(); there && there != own_hand_) return *there;
   if (!own_hand_)
-    own_hand_ = new HandSteps(shared_.document, shared_.selection, shared_.bench, this);
+    own_hand_ = new HandSteps(shared_.document, shared_.selection, shared_.bench,
+                              shared_.filters.undo_stack(), this);
   return *own_hand_;
 }
 

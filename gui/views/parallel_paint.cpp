@@ -1,9 +1,11 @@
 // How the parallel coordinates look. Few lines are drawn one by one in the colour of their time;
 // many as density, in a picture that is kept until lines or axes change: panning only moves it.
+// While a brush moves, what it lights is drawn with a third of the pixels each way, and finely at rest.
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "gui/views/parallel_view.h"
 
@@ -20,6 +22,14 @@ QColor with_alpha(QColor c, double alpha) {
   return c;
 }
 
+// On a ground of its own: to copy is several times quicker than to blend.
+QImage opaque(const QImage& layer, const QColor& ground) {
+  QImage out(layer.size(), QImage::Format_RGB32);
+  out.fill(ground);
+  QPainter(&out).drawImage(0, 0, layer);
+  return out;
+}
+
 QColor blended(const QColor& a, const QColor& b, double t) {
   return QColor::fromRgbF(float(a.redF() + (b.redF() - a.redF()) * t),
                           float(a.greenF() + (b.greenF() - a.greenF()) * t),
@@ -29,17 +39,17 @@ QColor blended(const QColor& a, const QColor& b, double t) {
 }  // namespace
 
 QRectF ParallelView::plot() const {
-  return QRectF(0, kHead, width(), std::max(20, height() - kHead - kFoot));
+  return QRectF(0, kHead, extent().width(), std::max(20.0, extent().height() - kHead - kFoot));
 }
 
 double ParallelView::spacing() const {
   const int gaps = std::max(1, int(data_.axes().size()) - 1);
-  return std::max(kLeastSpacing, (width() - 2.0 * kSide) / gaps);
+  return std::max(kLeastSpacing, (extent().width() - 2.0 * kSide) / gaps);
 }
 
 double ParallelView::scroll_limit() const {
   const int gaps = std::max(0, int(data_.axes().size()) - 1);
-  return std::max(0.0, gaps * spacing() + 2 * kSide - width());
+  return std::max(0.0, gaps * spacing() + 2 * kSide - extent().width());
 }
 
 double ParallelView::axis_x(int axis) const { return kSide + axis * spacing() - scroll_; }
@@ -66,22 +76,25 @@ void ParallelView::resizeEvent(QResizeEvent*) {
   scroll_ = std::clamp(scroll_, 0.0, scroll_limit());
 }
 
-// All gaps beside each other, from the first axis to the last, whatever is scrolled.
-QImage ParallelView::layer(const std::vector<uint8_t>* mask, const QColor& colour) const {
-  const int gaps = int(data_.axes().size()) - 1, height = int(plot().height());
-  const int total = int(std::ceil(gaps * spacing())) + 1;
+// All gaps beside each other, from the first axis to the last, whatever is scrolled; a pixel of it
+// stands for `pixels` by `pixels` of the screen.
+QImage ParallelView::layer(const std::vector<uint8_t>* mask, const QColor& colour,
+                           int pixels) const {
+  const int gaps = int(data_.axes().size()) - 1, height = int(plot().height()) / pixels;
+  const double gap = spacing() / pixels;
+  const int total = int(std::ceil(gaps * gap)) + 1;
   QImage image(std::max(1, total), std::max(1, height), QImage::Format_ARGB32_Premultiplied);
   image.fill(Qt::transparent);
   std::vector<std::vector<uint32_t>> fields;
   uint32_t most = 1;
   for (int g = 0; g < gaps; ++g) {
-    const int x = int(std::lround(g * spacing())), end = int(std::lround((g + 1) * spacing()));
+    const int x = int(std::lround(g * gap)), end = int(std::lround((g + 1) * gap));
     const auto pairs = count_pairs(data_.axes()[size_t(g)], data_.axes()[size_t(g) + 1], mask);
     fields.push_back(density_field(pairs, end - x + 1, height));
     for (uint32_t c : pairs) most = std::max(most, c);
   }
   for (int g = 0; g < gaps; ++g) {
-    const int x = int(std::lround(g * spacing())), end = int(std::lround((g + 1) * spacing()));
+    const int x = int(std::lround(g * gap)), end = int(std::lround((g + 1) * gap));
     paint_density(image, x, fields[size_t(g)], end - x + 1, colour, most);
   }
   return image;
@@ -138,7 +151,7 @@ void ParallelView::paint_axes(QPainter& p) const {
   for (int k = 0; k < int(data_.axes().size()); ++k) {
     const ParallelAxis& a = data_.axes()[size_t(k)];
     const double x = axis_x(k);
-    if (x < -gap || x > width() + gap) continue;
+    if (x < -gap || x > extent().width() + gap) continue;
     const bool chosen = k == axis_ && hasFocus();
     p.setRenderHint(QPainter::Antialiasing, false);
     p.setPen(QPen(chosen || k == drag_axis_ ? theme.accent() : theme.muted(), chosen ? 2 : 1));
@@ -155,7 +168,8 @@ void ParallelView::paint_axes(QPainter& p) const {
     p.setFont(theme.ui());
     double last = 1e9;
     std::vector<AxisTick> ticks = a.ticks;
-    std::sort(ticks.begin(), ticks.end(), [](const AxisTick& s, const AxisTick& t) { return s.at < t.at; });
+    std::sort(ticks.begin(), ticks.end(),
+              [](const AxisTick& s, const AxisTick& t) { return s.at < t.at; });
     for (const AxisTick& t : ticks) {
       const double y = y_of(t.at);
       p.setPen(theme.muted());
@@ -165,7 +179,7 @@ void ParallelView::paint_axes(QPainter& p) const {
       // Text on a ground of its own, so that lines do not run through it.
       const QString label = m.elidedText(t.label, Qt::ElideRight, gap - 14);
       const double w = m.horizontalAdvance(label);
-      const bool left = k + 1 == int(data_.axes().size()) && x + 6 + w > width();
+      const bool left = k + 1 == int(data_.axes().size()) && x + 6 + w > extent().width();
       const QRectF box(left ? x - 7 - w : x + 6, y - m.height() / 2, w + 2, m.height());
       p.fillRect(box, with_alpha(theme.background(), 0.78));
       p.setPen(theme.text());
@@ -192,7 +206,7 @@ void ParallelView::paint_legend(QPainter& p) const {
   p.setFont(theme.ui());
   p.setPen(theme.muted());
   const int all = int(data_.nodes().size());
-  const QRectF foot(8, height() - 18, width() - 16, 16);
+  const QRectF foot(8, extent().height() - 18, extent().width() - 16, 16);
   p.drawText(foot, Qt::AlignLeft | Qt::AlignVCenter,
              lit_count_ == all ? tr("%1 candidates").arg(all)
                                : tr("%1 of %2 candidates lit").arg(lit_count_).arg(all));
@@ -215,11 +229,11 @@ void ParallelView::paint_legend(QPainter& p) const {
 
 void ParallelView::paint_all(QPainter& p, bool cached) {
   const Theme& theme = shared_.theme;
-  p.fillRect(QRectF(0, 0, width(), height()), theme.background());
+  p.fillRect(QRectF(0, 0, extent().width(), extent().height()), theme.background());
   if (data_.axes().size() < 2 || data_.nodes().empty()) {
     p.setPen(theme.muted());
     p.setFont(theme.ui());
-    p.drawText(QRectF(0, 0, width(), height()), Qt::AlignCenter,
+    p.drawText(QRectF(0, 0, extent().width(), extent().height()), Qt::AlignCenter,
                shared_.document.empty() ? tr("Open a session to see its candidates.")
                                         : tr("No candidate with a predicted time passes."));
     return;
@@ -229,16 +243,16 @@ void ParallelView::paint_all(QPainter& p, bool cached) {
   const QPointF origin(axis_x(0), plot().top());
   if (some || !few) {
     if (base_.isNull() || !cached || base_dim_ != some) {
-      base_ = layer(nullptr, some ? theme.muted() : theme.accent());
+      base_ = opaque(layer(nullptr, some ? with_alpha(theme.muted(), 0.28) : theme.accent()),
+                     theme.background());
       base_dim_ = some;
     }
-    p.setOpacity(some ? 0.28 : 1);
     p.drawImage(origin, base_);
-    p.setOpacity(1);
   }
   if (some && !few) {
-    if (bright_.isNull() || !cached) bright_ = layer(&lit_, theme.accent());
-    p.drawImage(origin, bright_);
+    const int pixels = coarse_ ? 3 : 1;
+    if (bright_.isNull() || !cached) bright_ = layer(&lit_, theme.accent(), pixels);
+    p.drawImage(QRectF(origin, QSizeF(bright_.size() * pixels)), bright_);
   }
   if (few) paint_lines(p, lit_, lit_count_ > 150 ? 0.5 : 0.8);
   const std::vector<int>& best = shared_.document.best();
@@ -256,12 +270,19 @@ void ParallelView::paintEvent(QPaintEvent*) {
   paint_all(p, true);
 }
 
+// Laid out for the page: what is on screen may have another shape.
 void ParallelView::paint_picture(QPainter& p, const QRectF& page) {
+  catch_up();
+  const double scroll = std::exchange(scroll_, 0);
+  page_ = page.size();
+  coarse_ = false;
   p.save();
   p.translate(page.topLeft());
-  p.scale(page.width() / std::max(1, width()), page.height() / std::max(1, height()));
-  paint_all(p, true);
+  paint_all(p, false);
   p.restore();
+  page_.reset();
+  scroll_ = scroll;
+  base_ = bright_ = QImage();
 }
 
 }  // namespace nautilus::gui

@@ -7,6 +7,12 @@
 
 namespace nautilus::gui {
 
+namespace {
+
+constexpr int kNoCandidate = -1;
+
+}  // namespace
+
 ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
@@ -19,11 +25,20 @@ ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent
   later_.setInterval(300);
   isolate_.setSingleShot(true);
   isolate_.setInterval(80);
-  connect(&later_, &QTimer::timeout, this, &ParallelView::reload);
+  refine_.setSingleShot(true);
+  refine_.setInterval(120);
+  connect(&refine_, &QTimer::timeout, this, [this] {
+    coarse_ = false;
+    bright_ = QImage();
+    update();
+  });
+  connect(&later_, &QTimer::timeout, this, &ParallelView::reload_shown);
   connect(&isolate_, &QTimer::timeout, this, [this] {
     std::set<int> nodes;
     if (data_.brushed())
       for (int n : data_.nodes_of(data_.lit())) nodes.insert(nodes.end(), n);
+    // Brushes that cover no line dim all: an empty set would light all in the other views.
+    if (data_.brushed() && nodes.empty()) nodes.insert(kNoCandidate);
     sent_ = nodes;
     shared_.selection.isolate(std::move(nodes));
   });
@@ -32,16 +47,21 @@ ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent
   };
   connect(&shared_.document, &Document::reset, this, [this] {
     shown_.clear();
-    reload();
+    saved_.reset();
+    data_ = ParallelData();
+    lit_.clear();
+    lit_count_ = 0;
+    reload_shown();
   });
   connect(&shared_.document, &Document::appended, this, soon);
   connect(&shared_.document, &Document::changed, this, soon);
   connect(&shared_.document, &Document::measured_changed, this, soon);
-  connect(&shared_.filters, &FilterStack::changed, this, &ParallelView::reload);
+  connect(&shared_.filters, &FilterStack::changed, this, &ParallelView::reload_shown);
   connect(&shared_.selection, &Selection::changed, this, [this](unsigned parts) {
+    if (stale_) return;
     if (parts & Selection::Isolated) {
       const auto& isolated = shared_.selection.now().isolated;
-      if (isolated != sent_ && !isolate_.isActive()) data_.clear_brushes(), sent_ = isolated;
+      if (isolated != sent_ && !isolate_.isActive()) data_.clear_brushes(), sent_.clear();
       relight();
     } else if (parts & (Selection::Node | Selection::Hover)) {
       update();
@@ -51,7 +71,24 @@ ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent
     base_ = bright_ = QImage();
     update();
   });
+}
+
+void ParallelView::showEvent(QShowEvent* e) {
+  View::showEvent(e);
+  catch_up();
+}
+
+// What is hidden costs nothing: 100,000 lines take their time.
+void ParallelView::reload_shown() {
+  stale_ = true;
+  later_.stop();
+  if (isVisible()) catch_up();
+}
+
+void ParallelView::catch_up() {
+  if (!stale_) return;
   reload();
+  if (saved_) restore(*std::exchange(saved_, std::nullopt));
 }
 
 std::vector<int> ParallelView::candidates() const {
@@ -81,6 +118,7 @@ std::vector<Column> ParallelView::default_columns() const {
 
 void ParallelView::reload() {
   later_.stop();
+  stale_ = false;
   std::vector<Column> columns;
   if (shown_.empty()) {
     columns = default_columns();
@@ -153,6 +191,8 @@ void ParallelView::set_brush(int axis, std::optional<std::pair<double, double>> 
   lit_ = std::move(now);
   lit_count_ = int(std::count(lit_.begin(), lit_.end(), 1));
   bright_ = QImage();
+  coarse_ = true;
+  refine_.start();
   isolate_soon();
   update();
 }
@@ -225,15 +265,19 @@ void ParallelView::contextMenuEvent(QContextMenuEvent* e) {
 
 QList<QJsonObject> ParallelView::export_rows() const {
   QList<QJsonObject> out;
-  for (size_t n = 0; n < data_.nodes().size(); ++n) {
-    const sched::SearchNode* node = shared_.document.node(data_.nodes()[n]);
-    QJsonObject row{{"id", data_.nodes()[n]}, {"lit", lit_[n] != 0}};
-    for (const ParallelAxis& a : data_.axes()) {
-      const double v = number_of(shared_.document, *node, a.column);
-      if (a.column.numeric())
-        row[a.column.id()] = std::isnan(v) ? QJsonValue() : QJsonValue(v);
+  std::vector<Column> columns;
+  for (const ParallelAxis& a : data_.axes()) columns.push_back(a.column);
+  if (stale_) columns = default_columns();  // never shown
+  const std::vector<int> nodes = stale_ ? candidates() : data_.nodes();
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const sched::SearchNode* node = shared_.document.node(nodes[n]);
+    QJsonObject row{{"id", nodes[n]}, {"lit", stale_ || lit_[n] != 0}};
+    for (const Column& c : columns) {
+      const double v = number_of(shared_.document, *node, c);
+      if (c.numeric())
+        row[c.id()] = std::isnan(v) ? QJsonValue() : QJsonValue(v);
       else
-        row[a.column.id()] = shown(shared_.document, *node, a.column);
+        row[c.id()] = shown(shared_.document, *node, c);
     }
     out << row;
   }
@@ -241,6 +285,7 @@ QList<QJsonObject> ParallelView::export_rows() const {
 }
 
 QJsonObject ParallelView::viewport() const {
+  if (saved_) return *saved_;
   QJsonArray axes;
   for (const ParallelAxis& a : data_.axes()) {
     QJsonObject o{{"id", a.column.id()}, {"log", a.log}, {"flip", a.flip}};
@@ -251,6 +296,12 @@ QJsonObject ParallelView::viewport() const {
 }
 
 void ParallelView::set_viewport(const QJsonObject& v) {
+  saved_ = v;
+  stale_ = true;
+  if (isVisible()) catch_up();
+}
+
+void ParallelView::restore(const QJsonObject& v) {
   all_candidates_ = v["all"].toBool();
   shown_.clear();
   const QJsonArray axes = v["axes"].toArray();

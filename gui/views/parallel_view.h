@@ -22,7 +22,7 @@ class ParallelView : public View {
   QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
-  bool busy() const override { return later_.isActive(); }
+  bool busy() const override { return later_.isActive() || refine_.isActive(); }
 
   const ParallelData& data() const { return data_; }
   int axis() const { return axis_; }  // that keys act on
@@ -40,6 +40,7 @@ class ParallelView : public View {
   void reload();
 
  protected:
+  void showEvent(QShowEvent* e) override;
   void paintEvent(QPaintEvent* e) override;
   void resizeEvent(QResizeEvent* e) override;
   void mousePressEvent(QMouseEvent* e) override;
@@ -57,17 +58,21 @@ class ParallelView : public View {
   void make_actions();
   std::vector<Column> default_columns() const;
   std::vector<int> candidates() const;
+  QSizeF extent() const { return page_.value_or(QSizeF(size())); }
   double spacing() const;
   double scroll_limit() const;
   int axis_at(const QPointF& at, bool on_line) const;
   int line_at(const QPointF& at) const;  // candidate
   void relight();                        // which lines are lit; then repaints
+  void reload_shown();                   // now if it is on screen, else when it comes there
+  void catch_up();
+  void restore(const QJsonObject& v);
   void isolate_soon();
   void scroll_to(double x);
   void key_brush(int direction, bool grow);
 
   // Painting.
-  QImage layer(const std::vector<uint8_t>* mask, const QColor& colour) const;
+  QImage layer(const std::vector<uint8_t>* mask, const QColor& colour, int pixels = 1) const;
   void paint_lines(QPainter& p, const std::vector<uint8_t>& which, double alpha) const;
   void paint_line(QPainter& p, int node, const QColor& colour, double width) const;
   void paint_axes(QPainter& p) const;
@@ -81,6 +86,7 @@ class ParallelView : public View {
   int lit_count_ = 0;
   bool all_candidates_ = false;  // also those without a predicted time
   double scroll_ = 0;
+  std::optional<QSizeF> page_;  // while a picture is painted
   int axis_ = 0;
   Drag drag_ = Drag::None;
   int drag_axis_ = -1;
@@ -90,7 +96,10 @@ class ParallelView : public View {
   QImage base_, bright_;   // density of all and of the lit; null: to be made
   bool base_dim_ = false;  // base_ is behind the lit ones
   std::set<int> sent_;     // isolated by this view's brushes
-  QTimer later_, isolate_;
+  bool coarse_ = false;    // bright_ is a quick one, made while a brush moves
+  bool stale_ = true;
+  std::optional<QJsonObject> saved_;  // viewport to come back to
+  QTimer later_, isolate_, refine_;
   QList<QAction*> actions_;
 };
 

@@ -17,7 +17,8 @@
 namespace nautilus::gui {
 
 ScheduleView::ScheduleView(Shared shared, QWidget* parent) : View(shared, parent) {
-  hand_ = new HandSteps(shared_.document, shared_.selection, shared_.bench, this);
+  hand_ = new HandSteps(shared_.document, shared_.selection, shared_.bench,
+                        shared_.filters.undo_stack(), this);
   canvas_ = new ScheduleCanvas(shared_.theme, this);
   editor_ = new StepEditor(shared_.theme, this);
   menu_ = new QMenu(tr("Transform"), this);
@@ -108,8 +109,8 @@ void ScheduleView::make_actions() {
   undo_ = hand_->undo_stack().createUndoAction(this, tr("Undo"));
   undo_->setIconText(tr("↶ Undo"));
   undo_->setToolTip(
-      tr("Back to the candidate that the last step was applied to; what was tried "
-         "stays in the search tree (Ctrl+Z)"));
+      tr("Take back the last step or filter: back to the candidate that the step was applied to; "
+         "what was tried stays in the search tree (Ctrl+Z)"));
   redo_ = hand_->undo_stack().createRedoAction(this, tr("Redo"));
   redo_->setIconText(tr("↷ Redo"));
   redo_->setToolTip(tr("Forward again (Ctrl+Shift+Z)"));

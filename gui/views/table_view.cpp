@@ -99,6 +99,7 @@ void TableView::build() {
   table_->setModel(&model_);
   table_->setItemDelegate(new CandidateDelegate(shared_, table_));
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  table_->setTabKeyNavigation(false);  // Tab goes on to the next control
   table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   table_->setAlternatingRowColors(true);
   table_->setShowGrid(false);

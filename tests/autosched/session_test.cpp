@@ -102,7 +102,7 @@ TEST(SessionFile, EveryTruncationIsARefusal) {
 }
 
 TEST(SessionFile, DamageIsARefusalNotACrash) {
-  nlohmann::json good = session_to_json(made_up(20));
+  nlohmann::json good = session_to_json(made_up(6));
   auto refuses = [&](const std::function<void(nlohmann::json&)>& damage, const char* what) {
     nlohmann::json j = good;
     damage(j);
@@ -128,6 +128,35 @@ TEST(SessionFile, DamageIsARefusalNotACrash) {
   refuses([](auto& j) { j["nodes"][5][5] = 400; }, "duplicate of no node");
   refuses([](auto& j) { j["nodes"][5][0] = -1; }, "a second root");
   refuses([](auto& j) { j["nautilus_session"] = 0; }, "version zero");
+  refuses([](auto& j) { j["nodes"][5][0] = 1e300; }, "a huge number");
+  refuses([](auto& j) { j["nodes"][5][3] = uint64_t{1} << 63; }, "a huge index");
+  refuses([](auto& j) { j["nodes"][5][0] = 2.5; }, "half a node");
+  refuses([](auto& j) { j["options"]["sizes"]["N"] = 1e300; }, "a huge size");
+  refuses([](auto& j) { j["options"]["max_nodes"] = int64_t{1} << 40; }, "a huge budget");
+  refuses([](auto& j) { j["result"]["best"] = {int64_t{1} << 40}; }, "a huge node");
+  refuses([](auto& j) { j["notes"]["2x"] = "y"; }, "a note of half a number");
+  refuses([](auto& j) { j["nautilus_session"] = uint64_t{1} << 63; }, "a huge version");
+  // What, and where.
+  nlohmann::json hurt = good;
+  hurt["nodes"][5][1] = "open";
+  EXPECT_NE(session_from_json(hurt).error().why.find("node 5: \"open\""), std::string::npos)
+      << session_from_json(hurt).error().text();
+  // Any value in the place of any other is refused or read, and never crashes.
+  const nlohmann::json values[] = {nullptr,
+                                   true,
+                                   -1,
+                                   1e300,
+                                   uint64_t{1} << 63,
+                                   "",
+                                   "x",
+                                   nlohmann::json::array(),
+                                   nlohmann::json::object()};
+  for (const auto& [path, old] : good.flatten().items())
+    for (const nlohmann::json& v : values) {
+      nlohmann::json j = good;
+      j[nlohmann::json::json_pointer(path)] = v;
+      (void)session_from_json(j);
+    }
   nlohmann::json newer = good;
   newer["nautilus_session"] = 99;
   EXPECT_NE(session_from_json(newer).error().why.find("newer version"), std::string::npos);

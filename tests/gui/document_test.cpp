@@ -59,7 +59,7 @@ TEST(Document, ChangesAreToldOnceAndMarkItModified) {
   EXPECT_EQ(modified.count(), 1);
   EXPECT_EQ(d.pins(), (std::vector<int>{4, 2}));
   EXPECT_EQ(d.note(3), "here");
-  d.set_saved("x.nautilus.json");
+  d.set_saved("x.nautilus.json", d.revision());
   EXPECT_FALSE(d.modified());
   d.set_measured(7, {1e-4, true, "H200"});
   EXPECT_TRUE(d.modified());

@@ -10,6 +10,13 @@
 
 namespace nautilus::gui {
 
+// Processor time of this thread.
+inline double thread_ms() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
+}
+
 struct LongestEvent {
   double ms = 0;
   std::string event, receiver;
@@ -25,11 +32,11 @@ class EventTimes : public QApplication {
     if (!on_ || depth_ > 0) return QApplication::notify(receiver, e);
     const int type = e->type();
     const std::string name = receiver->metaObject()->className();
-    const double before = now();
+    const double before = thread_ms();
     ++depth_;
     const bool taken = QApplication::notify(receiver, e);
     --depth_;
-    const double ms = now() - before;
+    const double ms = thread_ms() - before;
     if (on_ && ms > longest_.ms) {
       const char* key = QMetaEnum::fromType<QEvent::Type>().valueToKey(type);
       longest_ = {ms, key ? key : std::to_string(type), name};
@@ -38,11 +45,6 @@ class EventTimes : public QApplication {
   }
 
  private:
-  static double now() {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
-  }
   inline static bool on_ = false;
   inline static int depth_ = 0;
   inline static LongestEvent longest_;

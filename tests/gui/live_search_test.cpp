@@ -45,19 +45,28 @@ TEST(LiveSearch, GrowsTheDocumentAndEndsByItself) {
   LiveSearch s(d);
   d.set_session(small_softmax(), "");
   QSignalSpy grew(&d, &Document::appended), ended(&s, &LiveSearch::ended);
-  s.explore({0, 200, 0});
+  s.explore({0, 80, 0});
   EXPECT_EQ(s.phase(), Phase::Running);
   ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 1; }, kPatience));
   EXPECT_EQ(s.phase(), Phase::Paused);
   EXPECT_GE(grew.count(), 1);
-  EXPECT_GE(d.session().result.plans_costed, 200);
+  EXPECT_EQ(ended[0][0].value<sched::StopReason>(), sched::StopReason::PlanBudget);
+  EXPECT_GE(d.session().result.plans_costed, 80);
   EXPECT_FALSE(d.best().empty());
   expect_sound(d);
   const size_t before = d.nodes().size();
-  s.explore({0, 200, 0});  // as much again
+  s.explore({0, 80, 0});  // as much again
   ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 2; }, kPatience));
   EXPECT_GT(d.nodes().size(), before);
-  EXPECT_GE(d.session().result.plans_costed, 400);
+  EXPECT_GE(d.session().result.plans_costed, 160);
+  expect_sound(d);
+  s.explore({0, 0, 0});  // and to the end, where nothing is left
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 3; }, kPatience));
+  EXPECT_EQ(ended[2][0].value<sched::StopReason>(), sched::StopReason::Exhausted);
+  const int all = d.session().result.plans_costed;
+  s.explore({0, 100, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 4; }, kPatience));
+  EXPECT_EQ(d.session().result.plans_costed, all);
   expect_sound(d);
 }
 
@@ -151,20 +160,27 @@ TEST(LiveSearch, BelowACandidateAndEverythingAgain) {
   d.set_session(small_softmax(), "");
   s.explore({0, 30, 0});
   ASSERT_TRUE(paused(s));
-  const auto expanded = std::find_if(d.nodes().begin() + 1, d.nodes().end(), [](const auto& n) {
-    return n.state == sched::NodeState::Expanded;
-  });
-  ASSERT_NE(expanded, d.nodes().end());
-  const int root = expanded->id;
+  const auto open = std::find_if(d.nodes().begin() + 1, d.nodes().end(),
+                                 [](const auto& n) { return n.state == sched::NodeState::Open; });
+  ASSERT_NE(open, d.nodes().end());
+  const int root = open->id;
   s.explore_below(root);
   ASSERT_TRUE(QTest::qWaitFor([&] { return s.root() == root; }, kPatience));
   const int first = static_cast<int>(d.nodes().size());
   s.explore({0, 60, 0});
   ASSERT_TRUE(paused(s));
+  // The decision that the budget cut short is finished first; then all is below the root.
+  bool begun = false;
+  int below = 0, outside = 0;
   for (int id = first; id < static_cast<int>(d.nodes().size()); ++id) {
     const std::vector<int> path = d.path(id);
-    EXPECT_NE(std::find(path.begin(), path.end(), root), path.end()) << "node " << id;
+    const bool inside = std::find(path.begin(), path.end(), root) != path.end();
+    begun |= inside;
+    (inside ? below : outside)++;
+    EXPECT_TRUE(inside || !begun) << "node " << id << ": " << d.node(id)->decision;
   }
+  EXPECT_GT(below, 0);
+  std::printf("%d candidates below, %d of the decision under way\n", below, outside);
   s.explore_below(0);
   EXPECT_TRUE(QTest::qWaitFor([&] { return s.root() == 0; }, kPatience));
 }

@@ -7,6 +7,7 @@
 
 #include "gui/models/candidate_table.h"
 #include "gui/models/parallel_data.h"
+#include "tests/gui/event_times.h"
 #include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
@@ -119,20 +120,44 @@ TEST(CandidateTableTest, GrowsWithTheSearch) {
   EXPECT_TRUE(QTest::qWaitFor([&] { return s.table.node_at(0) == 5; }, 3000));
 }
 
+// 50 ms is what the interface thread may take, of processor time and the best of several, so that
+// what else the machine does is not counted.
 TEST(CandidateTableTest, HundredThousandRows) {
   Sheet s(10, 1, false);
-  QElapsedTimer t;
-  t.start();
   s.document.set_session(random_session(100'000, 2), "");
-  const qint64 open = t.restart();
-  s.table.sort(s.table.column("state"));
-  const qint64 texts = t.restart();
-  s.table.sort(s.table.column("predicted"), Qt::DescendingOrder);
-  const qint64 numbers = t.elapsed();
-  EXPECT_EQ(s.table.rowCount(), 100'000);
-  std::printf("table of 100,000: open %lld ms, sort by text %lld ms, by number %lld ms\n",
-              (long long)open, (long long)texts, (long long)numbers);
-  EXPECT_LT(numbers, 400);
+  ASSERT_EQ(s.table.rowCount(), 100'000);
+  const auto least = [](const std::function<void(bool)>& run) {
+    double ms = 1e9;
+    for (int n = 1; n <= 6; ++n) {
+      const double before = thread_ms();
+      run(n % 2);
+      ms = std::min(ms, thread_ms() - before);
+    }
+    return ms;
+  };
+  const auto sorted_by = [&](const char* column) {
+    const int c = s.table.column(column);
+    return least([&](bool up) {
+      s.table.sort(c, up ? Qt::AscendingOrder : Qt::DescendingOrder);
+      EXPECT_EQ(s.table.sort_column(), c);
+    });
+  };
+  const double number = sorted_by("predicted"), text = sorted_by("decision"),
+               knob = sorted_by("knob.tile.i"), depth = sorted_by("depth");
+  const double filter = least([&](bool on) {
+    if (on)
+      s.filters.add({Filter::Field::Seconds, Filter::Op::LessEqual, {}, "2e-4"});
+    else
+      s.filters.clear();
+  });
+  const double top = least([&](bool on) {
+    s.table.set_show(on ? CandidateTable::Show::Top : CandidateTable::Show::All, 1000);
+  });
+  std::printf(
+      "table of 100,000: sort by number %.1f ms, text %.1f ms, knob %.1f ms, depth %.1f ms, filter "
+      "%.1f ms, fastest 1000 %.1f ms\n",
+      number, text, knob, depth, filter, top);
+  for (const double ms : {number, text, knob, depth, filter, top}) EXPECT_LT(ms, 50);
 }
 
 std::vector<int> with_time(const Document& d) {

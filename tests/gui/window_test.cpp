@@ -23,8 +23,8 @@ namespace {
 TEST(Window, ExploringAttentionIsTwoClicksAway) {
   WindowRig rig;
   EXPECT_TRUE(rig.window->on_start_page());
-  QPushButton* attention = nullptr;
-  for (QPushButton* b : rig.window->findChildren<QPushButton*>())
+  QAbstractButton* attention = nullptr;
+  for (QAbstractButton* b : rig.window->findChildren<QAbstractButton*>())
     if (b->text() == "attention_causal_gqa") attention = b;
   ASSERT_TRUE(attention);
   QSignalSpy opened(rig.window.get(), &MainWindow::opened);
@@ -36,9 +36,20 @@ TEST(Window, ExploringAttentionIsTwoClicksAway) {
   EXPECT_TRUE(wait_until(60, [&] { return rig.window->document().nodes().size() > 3; }));
   EXPECT_FALSE(rig.window->commands().run("search.explore"));  // it runs
   EXPECT_TRUE(rig.window->commands().run("search.pause"));
-  EXPECT_TRUE(wait_until(60, [&] {
-    return rig.window->search().phase() == LiveSearch::Phase::Paused;
-  }));
+  EXPECT_TRUE(
+      wait_until(60, [&] { return rig.window->search().phase() == LiveSearch::Phase::Paused; }));
+}
+
+TEST(Window, OneClickOpensAndExplores) {
+  WindowRig rig;
+  MainWindow& w = *rig.window;
+  auto* begin = qobject_cast<QPushButton*>(QApplication::focusWidget());
+  ASSERT_TRUE(begin) << "what a newcomer wants has the focus";
+  QTest::mouseClick(begin, Qt::LeftButton);
+  ASSERT_TRUE(wait_until(60, [&] { return w.document().nodes().size() > 3; }));
+  EXPECT_EQ(w.document().session().kernel, "attention_causal_gqa");
+  w.search().stop();
+  EXPECT_TRUE(wait_until(60, [&] { return !w.search().alive(); }));
 }
 
 TEST(Window, ExploreSelectFilterUndoAnnotateSaveReopen) {
@@ -158,6 +169,11 @@ TEST(Window, BadInputIsToldAndChangesNothing) {
       {write("f.naut", "naut 1\nprogram \n"), ""},
       {write("g.spec.cpp", "int main() {"), ""},
       {write("empty.naut", ""), ""},
+      {write("h.nautilus.json", ""), "empty"},
+      {write("i.json", "{\"nautilus_session\": 2, \"spec\": {}}"), "spec"},
+      {write("j.nautilus.json", QByteArray("\x00\xff\x17\x80random\x00", 12)), "JSON"},
+      {write("k", "{\"nautilus_session\": 1e300}"), "version"},
+      {rig.dir.filePath("absent.nautilus.json"), "absent.nautilus.json"},
       {rig.dir.filePath("absent.spec.cpp"), "no such file"},
       {rig.dir.path(), "directory"}};
   for (const auto& [file, part] : cases) {
@@ -233,7 +249,9 @@ TEST(Window, ImportsMeasurements) {
   const int best = rig.window->document().best().front();
   f.write(QString("node,ms,right\n%1,0.25,true\n99999,1,true\n").arg(best).toUtf8());
   f.close();
+  QSignalSpy imported(rig.window.get(), &MainWindow::measurements_imported);
   rig.window->import_measurements(f.fileName());
+  ASSERT_TRUE(wait_until(60, [&] { return imported.count() > 0; }));
   EXPECT_TRUE(rig.problem().contains("1 rows imported, 1 left out"));
   ASSERT_TRUE(rig.window->document().measured(best));
   EXPECT_DOUBLE_EQ(rig.window->document().measured(best)->seconds, 2.5e-4);
