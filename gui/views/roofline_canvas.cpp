@@ -18,10 +18,8 @@ RooflineCanvas::RooflineCanvas(Shared shared, QWidget* parent)
   later_.setInterval(250);
   connect(&later_, &QTimer::timeout, this, &RooflineCanvas::grown);
   connect(&shared_.document, &Document::reset, this, &RooflineCanvas::document_reset);
-  connect(&shared_.document, &Document::appended, this, [this](int first, int) {
-    cloud_.append(shared_.document, first);
-    if (!later_.isActive()) later_.start();
-    light();
+  connect(&shared_.document, &Document::appended, this, [this] {
+    if (!grow_.busy()) grow();
   });
   connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
     for (int id : ids) cloud_.refresh(shared_.document, id);
@@ -53,7 +51,7 @@ RooflineCanvas::RooflineCanvas(Shared shared, QWidget* parent)
   });
   connect(&shared_.theme, &Theme::changed, this, [this] {
     painter_.theme_changed();
-    update();
+    redraw();
   });
   document_reset();
 }
@@ -62,11 +60,12 @@ void RooflineCanvas::document_reset() {
   hovered_ = hovered_roof_ = -1;
   use_ = {};
   chosen_.clear();
-  cloud_.build(shared_.document);
+  cloud_.begin(shared_.document);
+  path_.clear();
+  fresh_ = true;
   set_moved_by_hand(false);
   find_roofs();
-  find_path();
-  light();
+  grow();
   waits_for_program_ = !shared_.document.empty();
   // Not at once: the bench may be told of the new document after this view.
   if (waits_for_program_) QTimer::singleShot(0, this, &RooflineCanvas::ask_for_program);
@@ -83,9 +82,29 @@ void RooflineCanvas::ask_for_program() {
       });
 }
 
+void RooflineCanvas::grow() {
+  grow_.start(
+      [this] {
+        const size_t first = cloud_.points.size();
+        const bool more = cloud_.advance(shared_.document, 200);
+        light_from(first);
+        return more;
+      },
+      [this] {
+        if (std::exchange(fresh_, false)) return grown();
+        if (!later_.isActive()) later_.start();
+      });
+}
+
 void RooflineCanvas::grown() {
   cloud_.find_families(shared_.document);
   find_path();
+  redraw();
+}
+
+void RooflineCanvas::redraw() {
+  base_kept_ = false;
+  painter_.points_changed();
   update();
 }
 
@@ -98,14 +117,20 @@ void RooflineCanvas::find_roofs() {
   frame_ = machine_frame(roofs_);
   if (frozen()) fit();
   roofs_changed();
-  update();
+  redraw();
 }
 
-void RooflineCanvas::light() {
+void RooflineCanvas::light_from(size_t first) {
   const auto& isolated = shared_.selection.now().isolated;
-  for (CloudPoint& c : cloud_.points)
-    c.lit = shared_.filters.passes(c.node) && (isolated.empty() || isolated.contains(c.node));
-  update();
+  std::vector<bool> chosen;
+  if (!isolated.empty()) chosen.resize(shared_.document.nodes().size());
+  for (int node : isolated)
+    if (node >= 0 && static_cast<size_t>(node) < chosen.size()) chosen[node] = true;
+  for (size_t i = first; i < cloud_.points.size(); ++i) {
+    CloudPoint& c = cloud_.points[i];
+    c.lit = shared_.filters.passes(c.node) && (isolated.empty() || chosen[c.node]);
+  }
+  redraw();
 }
 
 // While a search has no answer yet, the fastest plan so far.
@@ -115,10 +140,7 @@ int RooflineCanvas::best() const {
   const Family* fastest = nullptr;
   for (const Family& f : cloud_.families)
     if (f.best_seconds > 0 && (!fastest || f.best_seconds < fastest->best_seconds)) fastest = &f;
-  if (!fastest) return -1;
-  for (int id : shared_.document.children(fastest->node))
-    if (shared_.document.node(id)->seconds == fastest->best_seconds) return id;
-  return fastest->node;
+  return fastest ? fastest->best : -1;
 }
 
 void RooflineCanvas::find_path() {
@@ -146,7 +168,7 @@ void RooflineCanvas::set_level(const QString& name) {
 
 void RooflineCanvas::set_colour(ColourBy c) {
   colour_ = c;
-  update();
+  redraw();
   settings_changed();
 }
 
@@ -162,13 +184,15 @@ void RooflineCanvas::set_roof_shown(size_t k, bool on) {
   find_roofs();
 }
 
-QRectF RooflineCanvas::area_in(QSize size) const {
-  return QRectF(66, 10, std::max(60.0, size.width() - 66.0 - 16),
-                std::max(60.0, size.height() - 10.0 - 46 - legend_height_));
+QRectF RooflineCanvas::plot_area(QSizeF size, const QMarginsF& legend) {
+  const QRectF room = QRectF(QPointF(0, 0), size) - (QMarginsF(66, 10, 16, 46) + legend);
+  return {room.topLeft(), room.size().expandedTo({60, 60})};
 }
 
+QRectF RooflineCanvas::area_in(QSize size) const { return plot_area(size, legend_); }
+
 QRectF RooflineCanvas::plot() const {
-  return frozen() ? viewport_.to_screen(frame_) & viewport_.area : viewport_.area;
+  return frozen() ? viewport_.to_screen(world()) & viewport_.area : viewport_.area;
 }
 
 void RooflineCanvas::fit_data() {
@@ -193,14 +217,20 @@ RooflineLook RooflineCanvas::look() const {
   return l;
 }
 
+// What the selection and the mouse change is painted over a picture of all the rest, which is kept
+// until something else changes.
 void RooflineCanvas::paint_canvas(QPainter& p) {
-  p.fillRect(rect(), shared_.theme.background());
-  const double h = painter_.paint_legend(p, rect(), look());
-  if (h != legend_height_) {
-    legend_height_ = h;
-    area_changed();
+  const double dpr = p.device()->devicePixelRatioF();
+  const QSize size = (QSizeF(this->size()) * dpr).toSize();
+  if (base_.size() != size) base_ = QImage(size, QImage::Format_RGB32), base_kept_ = false;
+  if (!base_kept_ || base_.devicePixelRatio() != dpr || base_view_ != viewport_) {
+    base_.setDevicePixelRatio(dpr);
+    QPainter q(&base_);
+    paint_base(q);
+    base_kept_ = true;
   }
-  painter_.paint(p, viewport_, look());
+  p.drawImage(QPointF(0, 0), base_);
+  painter_.paint_marks(p, viewport_, look());
   if (hovered_ >= 0 && hovered_ < static_cast<int>(cloud_.points.size())) {
     const CloudPoint& c = cloud_.points[hovered_];
     const QPointF at = viewport_.to_screen(QPointF(c.x, c.y));
@@ -220,6 +250,22 @@ void RooflineCanvas::paint_canvas(QPainter& p) {
   }
 }
 
+// A view that only moved keeps its legend.
+void RooflineCanvas::paint_base(QPainter& p) {
+  if (!base_kept_) {
+    const QMarginsF taken = painter_.paint_legend(p, rect(), look());
+    if (taken != legend_) {
+      legend_ = taken;
+      area_changed();
+    }
+  }
+  p.setClipRect(QRectF(rect()) - legend_);
+  p.fillRect(rect(), shared_.theme.background());
+  base_view_ = viewport_;
+  painter_.paint_base(p, viewport_, look());
+}
+
+// Laid out for the page: its shape may be another than the widget's.
 void RooflineCanvas::paint_on(QPainter& p, const QRectF& page) {
   p.fillRect(page, shared_.theme.background());
   const double zoom = page.width() / std::max(1, width());
@@ -229,8 +275,17 @@ void RooflineCanvas::paint_on(QPainter& p, const QRectF& page) {
   RooflineLook l = look();
   l.as_text = true;
   l.hovered = l.hovered_roof = -1;
-  painter_.paint(p, viewport_, l);
-  painter_.paint_legend(p, QRectF(0, 0, page.width() / zoom, page.height() / zoom), l);
+  const QRectF all(QPointF(0, 0), page.size() / zoom);
+  Viewport v = viewport_;
+  v.area = plot_area(all.size(), painter_.paint_legend(p, all, l));
+  l.plot = v.area;
+  if (frozen()) {
+    const QRectF frame = frame_for(frame_, v.area.size());
+    v.fit(frame, {}, v.most);
+    l.plot = v.to_screen(frame) & v.area;
+  }
+  painter_.paint(p, v, l);
+  redraw();  // what the painter says is outside is the widget's
   p.restore();
 }
 

@@ -6,6 +6,7 @@
 #include "gui/views/canvas.h"
 #include "gui/views/info_card.h"
 #include "gui/views/roofline_painter.h"
+#include "gui/views/slices.h"
 #include "gui/views/view.h"
 
 namespace nautilus::gui {
@@ -17,12 +18,12 @@ class RooflineCanvas : public Canvas {
 
   const RooflineCloud& cloud() const { return cloud_; }
   const std::vector<Roof>& roofs() const { return roofs_; }
-  bool busy() const { return waits_for_program_ || later_.isActive(); }
+  bool busy() const { return waits_for_program_ || later_.isActive() || grow_.busy(); }
   // Frozen to the machine's frame until somebody moves it.
   bool frozen() const { return !moved_by_hand(); }
-  QRectF frame() const { return frame_; }
-  QRectF plot() const;                  // of the screen
-  void set_level(const QString& name);  // "": all but registers
+  QRectF frame() const { return frame_; }  // the machine's own; the plot may show more decades
+  QRectF plot() const;                     // of the screen
+  void set_level(const QString& name);     // "": all but registers
   QString level() const { return level_; }
   uint32_t levels_shown() const;
   void set_colour(ColourBy c);
@@ -45,7 +46,7 @@ class RooflineCanvas : public Canvas {
   void settings_changed();  // level, colour, path
 
  protected:
-  QRectF world() const override { return frame_; }
+  QRectF world() const override { return frame_for(frame_, area_in(size()).size()); }
   QRectF area_in(QSize size) const override;
   QMarginsF fit_margins() const override { return {}; }
   double fit_scale() const override { return viewport_.most; }
@@ -59,9 +60,14 @@ class RooflineCanvas : public Canvas {
  private:
   void document_reset();
   void ask_for_program();
-  void grown();
+  void grow();   // adds what the document has more
+  void grown();  // families and the path anew
   void find_roofs();
-  void light();
+  void light() { light_from(0); }
+  void light_from(size_t first);  // points
+  static QRectF plot_area(QSizeF size, const QMarginsF& legend);
+  void redraw();  // also what lies under the selection
+  void paint_base(QPainter& p);
   void find_path();
   int best() const;
   RooflineLook look() const;
@@ -84,8 +90,13 @@ class RooflineCanvas : public Canvas {
   bool path_shown_ = true, waits_for_program_ = false;
   std::vector<PathStop> path_;
   int hovered_ = -1, hovered_roof_ = -1;
-  double legend_height_ = 0;
+  QMarginsF legend_;  // taken of the widget
   QTimer later_;
+  Slices grow_;
+  bool fresh_ = true;  // the families of this document were not found yet
+  QImage base_;        // all but what the selection and the mouse change
+  bool base_kept_ = false;
+  Viewport base_view_;
 };
 
 }  // namespace nautilus::gui

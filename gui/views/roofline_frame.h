@@ -11,8 +11,8 @@ struct RooflinePainter::Frame {
   QPainter& p;
   const Viewport& view;
   const RooflineLook& look;
-  QRectF visible;                // of the world, within the plot
-  std::vector<QPolygonF> taken;  // by labels
+  QRectF visible;                  // of the world, within the plot
+  std::vector<QPolygonF> taken{};  // by labels
 
   // Whether a label fits there; then the place is taken.
   bool take(const QPolygonF& place) {

@@ -173,12 +173,30 @@ QRectF machine_frame(const std::vector<Roof>& roofs) {
   return {left, -top, right - left, top - bottom};
 }
 
+QRectF frame_for(const QRectF& machine, QSizeF area) {
+  QRectF frame = machine;
+  const double shape = area.width() / std::max(1.0, area.height());
+  while (frame.height() + 1 <= frame.width() / shape) frame.setBottom(frame.bottom() + 1);
+  const double room = std::min(frame.height() * shape, machine.width() + 4);
+  if (frame.width() + 1 <= room) frame.setLeft(frame.left() - 1);
+  while (frame.width() + 1 <= room) frame.setRight(frame.right() + 1);
+  return frame;
+}
+
+double highest_arithmetic(const sched::Machine& m) {
+  double most = m.fma.value;
+  for (auto& [type, q] : m.matrix) most = std::max(most, q.value);
+  return most;
+}
+
+double attainable(double bandwidth, double arithmetic, double intensity) {
+  if (bandwidth <= 0) return arithmetic;
+  return arithmetic > 0 ? std::min(bandwidth * intensity, arithmetic) : bandwidth * intensity;
+}
+
 double attainable(const sched::Machine& m, const std::string& level, double intensity) {
-  double arithmetic = m.fma.value;
-  for (auto& [type, q] : m.matrix) arithmetic = std::max(arithmetic, q.value);
   const sched::MemoryLevel* l = m.level(level);
-  const double memory = l ? l->best_bandwidth() * intensity : 0;
-  return memory > 0 ? (arithmetic > 0 ? std::min(memory, arithmetic) : memory) : arithmetic;
+  return attainable(l ? l->best_bandwidth() : 0, highest_arithmetic(m), intensity);
 }
 
 QPointF roofline_point(double intensity, double flops) {

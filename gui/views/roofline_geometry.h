@@ -57,8 +57,14 @@ QLineF roof_line(const std::vector<Roof>& roofs, size_t k, const QRectF& visible
 // highest roof down to the outermost bandwidth at the left edge.
 QRectF machine_frame(const std::vector<Roof>& roofs);
 
+// The same with as many whole decades more as fit an area of that shape: one to the left and up to
+// three to the right, where roofs have their labels, or some below.
+QRectF frame_for(const QRectF& machine, QSizeF area);
+
 // The least of what bounds any plan at this intensity and level, from the machine alone, FLOP/s.
 double attainable(const sched::Machine& m, const std::string& level, double intensity);
+double attainable(double bandwidth, double arithmetic, double intensity);  // 0: not known
+double highest_arithmetic(const sched::Machine& m);
 
 QPointF roofline_point(double intensity, double flops);  // to the world
 double world_intensity(QPointF world);

@@ -1,4 +1,4 @@
-// Candidates on the roofline plot: markers, joins of levels, the path of transforms.
+// Candidates that stand out on the roofline plot: markers, joins of levels, the path of transforms.
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,8 @@
 namespace nautilus::gui {
 namespace {
 
-constexpr double kMarker = 7, kCell = 3;  // pixels
-constexpr size_t kStamps = 1500;          // more bins than that are painted as squares
-constexpr int kJoined = 40;               // with no more candidates all have their levels joined
+constexpr double kMarker = 7;  // pixels
+constexpr int kJoined = 40;    // with no more candidates all have their levels joined
 
 QPainterPath shape_of(int level, QPointF c, double size) {
   const double r = size / 2;
@@ -65,112 +64,6 @@ void RooflinePainter::marker(QPainter& p, QPointF at, int level, double size, co
   }
 }
 
-QColor RooflinePainter::colour(const RooflineLook& look, const CloudPoint& c) const {
-  QColor ink = theme_.muted();
-  if (look.colour == ColourBy::State)
-    ink = theme_.state(c.state);
-  else if (c.family < kOtherFamilies && c.state == sched::NodeState::Complete)
-    ink = theme_.series(c.family);
-  return c.lit ? ink : mixed(ink, theme_.background(), 0.78);
-}
-
-// A picture of each kind of marker, painted once.
-void RooflinePainter::stamp(Frame& f, const CloudPoint& c, double size) {
-  const QPointF at = f.at(c);
-  const QColor ink = colour(f.look, c);
-  const Mark mark = mark_of(c);
-  if (f.look.as_text) return marker(f.p, at, c.level, size, ink, mark);
-  const double dpr = f.p.device()->devicePixelRatioF();
-  const quint64 key = quint64(ink.rgb()) << 32 | quint64(c.level) << 24 | quint64(mark) << 20 |
-                      quint64(std::lround(size * 8)) << 8 | quint64(std::lround(dpr * 4));
-  auto found = stamps_.find(key);
-  const int side = static_cast<int>(std::ceil(size * 1.5 + 12)) | 1;
-  if (found == stamps_.end()) {
-    QImage image(QSize(side, side) * dpr, QImage::Format_ARGB32_Premultiplied);
-    image.setDevicePixelRatio(dpr);
-    image.fill(Qt::transparent);
-    QPainter p(&image);
-    p.setRenderHint(QPainter::Antialiasing);
-    marker(p, QPointF(side, side) / 2, c.level, size, ink, mark);
-    p.end();
-    found = stamps_.insert(key, image);
-  }
-  f.p.drawImage(at - QPointF(side, side) / 2, *found);
-}
-
-// One point a cell of a few pixels: lit ones before dimmed ones, measured before predicted.
-void RooflinePainter::cloud(Frame& f) {
-  const QRectF& plot = f.look.plot;
-  const int columns = static_cast<int>(plot.width() / kCell) + 1;
-  const int rows = static_cast<int>(plot.height() / kCell) + 1;
-  bin_of_.assign(static_cast<size_t>(columns) * rows, 0);
-  std::vector<int> bins;
-  const QPointF origin = f.view.to_screen(QPointF(0, 0)) - plot.topLeft();
-  const auto scale = static_cast<float>(f.view.scale);
-  const auto ox = static_cast<float>(origin.x()), oy = static_cast<float>(origin.y());
-  const auto w = static_cast<float>(plot.width()), h = static_cast<float>(plot.height());
-  const auto& points = f.look.cloud.points;
-  for (size_t i = 0; i < points.size(); ++i) {
-    const CloudPoint& c = points[i];
-    if (!f.shows(c)) continue;
-    const float x = c.x * scale + ox, y = c.y * scale + oy;
-    if (c.suspicious && c.lit) ++outside_.suspicious;
-    if (x < 0 || x > w || y < 0 || y > h) {
-      if (c.lit)
-        ++(x < 0   ? outside_.left
-           : x > w ? outside_.right
-           : y < 0 ? outside_.above
-                   : outside_.below);
-      continue;
-    }
-    const size_t cell = static_cast<size_t>(y / static_cast<float>(kCell)) * columns +
-                        static_cast<size_t>(x / static_cast<float>(kCell));
-    int& bin = bin_of_[cell];
-    if (bin == 0) {
-      bin = static_cast<int>(i) + 1;
-      bins.push_back(static_cast<int>(cell));
-      continue;
-    }
-    const CloudPoint& held = points[bin - 1];
-    if (c.lit * 2 + c.measured > held.lit * 2 + held.measured) bin = static_cast<int>(i) + 1;
-  }
-  if (bins.size() > kStamps && !f.look.as_text) return dense(f, bins);
-  const double size = bins.size() > 1500 ? kMarker - 2 : kMarker - 0.5;
-  for (bool lit : {false, true})
-    for (int cell : bins)
-      if (const CloudPoint& c = points[bin_of_[cell] - 1]; c.lit == lit)
-        stamp(f, c, c.state == sched::NodeState::Complete ? size : size - 2);
-  for (const CloudPoint& c : points)
-    if (c.suspicious && c.lit && f.shows(c) && f.visible.contains(c.x, c.y)) {
-      f.p.setPen(QPen(theme_.warning(), 1.6));
-      f.p.setBrush(Qt::NoBrush);
-      const QPointF at = f.at(c);
-      f.p.drawPolygon(QPolygonF{at + QPointF(0, -11), at + QPointF(10, 7), at + QPointF(-10, 7)});
-    }
-}
-
-void RooflinePainter::dense(Frame& f, const std::vector<int>& bins) {
-  const int columns = static_cast<int>(f.look.plot.width() / kCell) + 1;
-  QHash<QRgb, QVector<QRectF>> lit, dim;
-  std::array<QColor, 512> known;
-  for (int cell : bins) {
-    const CloudPoint& c = f.look.cloud.points[bin_of_[cell] - 1];
-    const size_t key = size_t{c.lit} << 8 | size_t(c.family & 15) << 4 | (size_t(c.state) & 15);
-    if (!known[key].isValid()) known[key] = colour(f.look, c);
-    const QPointF at(f.look.plot.left() + (cell % columns) * kCell,
-                     f.look.plot.top() + (cell / columns) * kCell);
-    (c.lit ? lit : dim)[known[key].rgb()].push_back({at.x(), at.y(), kCell, kCell});
-  }
-  f.p.setRenderHint(QPainter::Antialiasing, false);
-  f.p.setPen(Qt::NoPen);
-  for (auto* batches : {&dim, &lit})
-    for (auto it = batches->constBegin(); it != batches->constEnd(); ++it) {
-      f.p.setBrush(QColor(it.key()));
-      f.p.drawRects(it.value());
-    }
-  f.p.setRenderHint(QPainter::Antialiasing);
-}
-
 // The levels of one candidate, joined: the distance between them is the reuse.
 void RooflinePainter::focus(Frame& f, int node, double size) {
   auto [begin, end] = f.look.cloud.of(node);
@@ -206,9 +99,11 @@ void RooflinePainter::focus(Frame& f, int node, double size) {
 
 void RooflinePainter::joins(Frame& f) {
   const auto& cloud = f.look.cloud;
-  if (cloud.first_point.size() <= kJoined)
-    for (auto& [node, index] : cloud.first_point)
-      if (cloud.points[index].lit) focus(f, node, 0);
+  if (cloud.candidates <= kJoined) {
+    int last = -1;
+    for (const CloudPoint& c : cloud.points)
+      if (c.node != last && c.lit) focus(f, last = c.node, 0);
+  }
   int drawn = 0;
   for (int node : f.look.selection.now().isolated)
     if (++drawn <= 50) focus(f, node, kMarker + 1);
@@ -228,7 +123,7 @@ void RooflinePainter::joins(Frame& f) {
     }
 }
 
-// From stop to stop at the outermost level shown, curved to the left so that marks stay visible.
+// From stop to stop at the outermost level shown.
 void RooflinePainter::arrows(Frame& f) {
   std::vector<QPointF> at;
   for (const PathStop& s : f.look.path) {
@@ -238,30 +133,54 @@ void RooflinePainter::arrows(Frame& f) {
     const bool there = c != end && (!f.look.as_text || f.visible.contains(c->x, c->y));
     at.push_back(there ? f.at(*c) : QPointF(NAN, NAN));
   }
+  for (size_t k = 0; k + 1 < at.size(); ++k) arrow(f, {at[k], at[k + 1]});
+  if (at.size() > 1) numbers(f, at);
+}
+
+// Curved to the left, so that marks stay visible.
+void RooflinePainter::arrow(Frame& f, const QLineF& chord) {
+  if (!std::isfinite(chord.length()) || chord.length() < 12) return;
+  const QPointF unit = (chord.p2() - chord.p1()) / chord.length(), side(unit.y(), -unit.x());
+  const QPointF from = chord.p1() + unit * 7, to = chord.p2() - unit * 9;
+  const QPointF bow = (from + to) / 2 + side * std::min(28.0, chord.length() * 0.12);
+  const QPointF back = (to - bow) / std::max(1e-9, QLineF(bow, to).length());
   const QColor ink = theme_.series(3);
-  for (size_t k = 0; k + 1 < at.size(); ++k) {
-    const QLineF chord(at[k], at[k + 1]);
-    if (!std::isfinite(chord.length()) || chord.length() < 12) continue;
-    const QPointF unit = (chord.p2() - chord.p1()) / chord.length(), side(unit.y(), -unit.x());
-    const QPointF from = chord.p1() + unit * 7, to = chord.p2() - unit * 9;
-    const QPointF bow = (from + to) / 2 + side * std::min(28.0, chord.length() * 0.12);
-    const QPointF back = (to - bow) / std::max(1e-9, QLineF(bow, to).length());
-    QPainterPath path(from);
-    path.quadTo(bow, to - back * 6);
-    f.p.setBrush(Qt::NoBrush);
-    f.p.setPen(QPen(theme_.background(), 4.5));
-    f.p.drawPath(path);
-    f.p.setPen(QPen(ink, 2.2));
-    f.p.drawPath(path);
-    const QPointF wing(-back.y(), back.x());
-    f.p.setPen(Qt::NoPen);
-    f.p.setBrush(ink);
-    f.p.drawPolygon(QPolygonF{to, to - back * 10 + wing * 4.5, to - back * 10 - wing * 4.5});
-  }
+  QPainterPath path(from);
+  path.quadTo(bow, to - back * 6);
+  f.p.setBrush(Qt::NoBrush);
+  f.p.setPen(QPen(theme_.background(), 4.5));
+  f.p.drawPath(path);
+  f.p.setPen(QPen(ink, 2.2));
+  f.p.drawPath(path);
+  const QPointF wing(-back.y(), back.x());
+  f.p.setPen(Qt::NoPen);
+  f.p.setBrush(ink);
+  f.p.drawPolygon(QPolygonF{to, to - back * 10 + wing * 4.5, to - back * 10 - wing * 4.5});
+}
+
+// A number beside each stop, where no other number and no label is; farther ones with a line to it.
+void RooflinePainter::numbers(Frame& f, const std::vector<QPointF>& stops) {
+  const QColor ink = theme_.series(3);
+  for (const QPointF& s : stops)
+    if (std::isfinite(s.x())) f.taken.push_back(QRectF(s - QPointF(5, 5), QSizeF(10, 10)));
   f.p.setFont(font(10, true));
-  for (size_t k = 0; k < at.size() && at.size() > 1; ++k) {
-    if (!std::isfinite(at[k].x())) continue;
-    const QPointF c = at[k] + QPointF(-11, 9);
+  for (size_t k = 0; k < stops.size(); ++k) {
+    if (!f.look.plot.contains(stops[k])) continue;
+    QPointF c = stops[k] + QPointF(-11, 9);
+    bool placed = false;
+    for (double away = 15; away < 60 && !placed; away += 11)
+      for (double angle : {2.4, 0.75, -0.75, -2.4, 1.57, -1.57, 3.14, 0.0}) {
+        const QPointF there = stops[k] + away * QPointF(std::cos(angle), std::sin(angle));
+        const QRectF box(there - QPointF(8, 8), QSizeF(16, 16));
+        if (!f.look.plot.contains(box) || !f.take(box)) continue;
+        c = there;
+        placed = true;
+        break;
+      }
+    if (QLineF(c, stops[k]).length() > 20) {
+      f.p.setPen(QPen(ink, 1));
+      f.p.drawLine(c, stops[k]);
+    }
     f.p.setPen(QPen(theme_.background(), 1));
     f.p.setBrush(ink);
     f.p.drawEllipse(c, 7.5, 7.5);
@@ -270,47 +189,68 @@ void RooflinePainter::arrows(Frame& f) {
   }
 }
 
-// Above the roofs nothing can be, so the path's decisions are listed there.
+// Above the roofs nothing can be: a box in the upper left corner whose lower right one is there.
+QRectF RooflinePainter::key_box(const Frame& f, size_t rows) const {
+  const double height = 16 * static_cast<double>(rows + 1) + 8;
+  double bandwidth = 0;
+  for (const Roof& r : f.look.roofs)
+    if (r.shown && r.diagonal()) bandwidth = std::max(bandwidth, r.value);
+  for (double width = 360; width >= 180; width -= 15) {
+    const QRectF box(f.look.plot.topLeft() + QPointF(8, 8), QSizeF(width, height));
+    const QPointF corner = f.view.to_world(box.bottomRight());
+    if (f.look.plot.contains(box) && bandwidth > 0 &&
+        -corner.y() > std::log10(bandwidth) + corner.x())
+      return box;
+  }
+  return {};
+}
+
+// What the numbers of the path are.
 void RooflinePainter::path_key(Frame& f) {
   const auto& path = f.look.path;
-  if (path.size() < 2 || f.look.plot.width() < 380) return;
+  const double row = 16;
+  size_t n = std::min<size_t>(path.size(), 9);
+  QRectF box = key_box(f, n);
+  while (box.isNull() && n > 2) box = key_box(f, --n);
+  if (path.size() < 2 || box.isNull()) return;
   f.p.setFont(font(11));
   const QFontMetricsF m(f.p.font());
-  const double width = std::min(360.0, f.look.plot.width() * 0.5), row = 16;
-  const size_t n = std::min<size_t>(path.size(), 9);
-  const QPointF corner = f.look.plot.topLeft() + QPointF(8, 8);
-  const QRectF box(corner, QSizeF(width, row * static_cast<double>(n + 1) + 8));
-  if (box.height() > f.look.plot.height() * 0.6) return;
+  const double width = box.width();
   QColor ground = theme_.background();
   ground.setAlphaF(0.85F);
   f.p.setPen(QPen(theme_.line(), 1));
   f.p.setBrush(ground);
   f.p.drawRoundedRect(box, 4, 4);
   f.p.setPen(theme_.muted());
+  QString title = QStringLiteral("best plan without the next decision");
+  if (n < path.size())
+    title = QStringLiteral("the first %1 of %2 decisions").arg(n).arg(path.size());
   f.p.drawText(QRectF(box.left() + 8, box.top() + 4, width - 16, row), Qt::AlignVCenter,
-               m.elidedText(QStringLiteral("best plan without the next decision"), Qt::ElideRight,
-                            width - 16));
-  for (size_t k = 0; k < n; ++k) {
-    const double y = box.top() + 4 + row * static_cast<double>(k + 1);
-    const sched::SearchNode* at = f.look.document.node(path[k].node);
-    const sched::SearchNode* plan = f.look.document.node(path[k].plan);
-    if (!at || !plan) continue;
-    const QColor ink = theme_.series(3);
-    f.p.setPen(Qt::NoPen);
-    f.p.setBrush(ink);
-    f.p.drawEllipse(QPointF(box.left() + 14, y + row / 2), 6.5, 6.5);
-    f.p.setPen(ink_on(ink));
-    f.p.setFont(font(9, true));
-    f.p.drawText(QRectF(box.left() + 6, y, 16, row), Qt::AlignCenter, QString::number(k));
-    f.p.setFont(font(11));
-    f.p.setPen(theme_.text());
-    const QString time = seconds_text(plan->seconds);
-    const double tw = m.horizontalAdvance(time);
-    f.p.drawText(QRectF(box.right() - 8 - tw, y, tw + 2, row), Qt::AlignVCenter, time);
-    f.p.drawText(
-        QRectF(box.left() + 26, y, width, row), Qt::AlignVCenter,
-        m.elidedText(QString::fromStdString(at->decision), Qt::ElideRight, width - 44 - tw));
-  }
+               m.elidedText(title, Qt::ElideRight, width - 16));
+  for (size_t k = 0; k < n; ++k)
+    key_row(f, k, {box.left(), box.top() + 4 + row * static_cast<double>(k + 1), width, row});
+}
+
+void RooflinePainter::key_row(Frame& f, size_t k, const QRectF& r) {
+  const sched::SearchNode* at = f.look.document.node(f.look.path[k].node);
+  const sched::SearchNode* plan = f.look.document.node(f.look.path[k].plan);
+  if (!at || !plan) return;
+  const QColor ink = theme_.series(3);
+  f.p.setPen(Qt::NoPen);
+  f.p.setBrush(ink);
+  f.p.drawEllipse(QPointF(r.left() + 14, r.center().y()), 6.5, 6.5);
+  f.p.setPen(ink_on(ink));
+  f.p.setFont(font(9, true));
+  f.p.drawText(QRectF(r.left() + 6, r.top(), 16, r.height()), Qt::AlignCenter, QString::number(k));
+  f.p.setFont(font(11));
+  f.p.setPen(theme_.text());
+  const QFontMetricsF m(f.p.font());
+  const QString time = seconds_text(plan->seconds);
+  const double tw = m.horizontalAdvance(time);
+  f.p.drawText(QRectF(r.right() - 8 - tw, r.top(), tw + 2, r.height()), Qt::AlignVCenter, time);
+  f.p.drawText(
+      QRectF(r.left() + 26, r.top(), r.width(), r.height()), Qt::AlignVCenter,
+      m.elidedText(QString::fromStdString(at->decision), Qt::ElideRight, r.width() - 44 - tw));
 }
 
 // From the point under the mouse up to its roof, and the roof of its mix of units.

@@ -18,46 +18,69 @@ QFont RooflinePainter::font(double pixels, bool bold) const {
 }
 
 void RooflinePainter::paint(QPainter& p, const Viewport& v, const RooflineLook& look) {
-  outside_ = {};
-  badges_.clear();
-  const QRectF world(v.to_world(look.plot.topLeft()), v.to_world(look.plot.bottomRight()));
-  Frame f{p, v, look, world, {}};
+  paint_base(p, v, look);
+  paint_marks(p, v, look);
+}
+
+RooflinePainter::Frame RooflinePainter::begin(QPainter& p, const Viewport& v,
+                                              const RooflineLook& look) const {
   p.save();
   p.setRenderHint(QPainter::Antialiasing);
-  p.save();
   p.setClipRect(look.plot, Qt::IntersectClip);
+  return {p, v, look, {v.to_world(look.plot.topLeft()), v.to_world(look.plot.bottomRight())}};
+}
+
+void RooflinePainter::paint_base(QPainter& p, const Viewport& v, const RooflineLook& look) {
+  outside_ = {};
+  Frame f = begin(p, v, look);
   shading(f);
   grid(f);
   roofs(f);
   cloud(f);
   labels(f);
+  taken_ = f.taken;
+  p.restore();
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing);
+  axes(f);
+  p.restore();
+}
+
+void RooflinePainter::paint_marks(QPainter& p, const Viewport& v, const RooflineLook& look) {
+  badges_.clear();
+  Frame f = begin(p, v, look);
+  f.taken = taken_;
+  hovered_roof(f);
   joins(f);
   arrows(f);
   hover_lines(f);
   path_key(f);
   p.restore();
-  axes(f);
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing);
   edge_badges(f);
   p.restore();
 }
 
 void RooflinePainter::grid(Frame& f) {
   const double scale = f.view.scale;
-  QVector<QLineF> major, minor;
-  for (const LogTick& t : log_ticks(f.visible.left(), f.visible.right(), scale)) {
-    const double x = f.view.to_screen({t.at, 0.0}).x();
-    (t.decade ? major : minor).push_back({x, f.look.plot.top(), x, f.look.plot.bottom()});
+  const QRectF& plot = f.look.plot;
+  const QColor major = mixed(theme_.line(), theme_.background(), 0.45);
+  const QColor minor = mixed(theme_.line(), theme_.background(), 0.8);
+  for (bool decades : {false, true}) {
+    if (!decades && scale <= 90) continue;
+    const QColor& ink = decades ? major : minor;
+    for (const LogTick& t : log_ticks(f.visible.left(), f.visible.right(), scale))
+      if (t.decade == decades)
+        f.p.fillRect(
+            QRectF(std::round(f.view.to_screen({t.at, 0.0}).x()), plot.top(), 1, plot.height()),
+            ink);
+    for (const LogTick& t : log_ticks(-f.visible.bottom(), -f.visible.top(), scale))
+      if (t.decade == decades)
+        f.p.fillRect(
+            QRectF(plot.left(), std::round(f.view.to_screen({0.0, -t.at}).y()), plot.width(), 1),
+            ink);
   }
-  for (const LogTick& t : log_ticks(-f.visible.bottom(), -f.visible.top(), scale)) {
-    const double y = f.view.to_screen({0.0, -t.at}).y();
-    (t.decade ? major : minor).push_back({f.look.plot.left(), y, f.look.plot.right(), y});
-  }
-  f.p.setRenderHint(QPainter::Antialiasing, false);
-  f.p.setPen(QPen(mixed(theme_.line(), theme_.background(), 0.8), 1));
-  if (scale > 90) f.p.drawLines(minor);
-  f.p.setPen(QPen(mixed(theme_.line(), theme_.background(), 0.45), 1));
-  f.p.drawLines(major);
-  f.p.setRenderHint(QPainter::Antialiasing);
 }
 
 // Above the fastest memory and the highest arithmetic roof nothing can be.
@@ -86,10 +109,7 @@ void RooflinePainter::roofs(Frame& f) {
     const Roof& r = f.look.roofs[k];
     const QLineF world = roof_line(f.look.roofs, k, f.visible);
     if (!r.shown || world.isNull()) continue;
-    const bool hovered = static_cast<int>(k) == f.look.hovered_roof;
-    QColor ink = r.secondary() ? theme_.muted() : theme_.text();
-    if (hovered) ink = theme_.accent();
-    QPen pen(ink, hovered ? 2.6 : r.secondary() ? 1.1 : 1.7);
+    QPen pen(r.secondary() ? theme_.muted() : theme_.text(), r.secondary() ? 1.1 : 1.7);
     if (r.secondary()) pen.setDashPattern({5, 3});
     if (r.kind == Roof::Kind::Special) pen.setDashPattern({1.5, 2.5});
     f.p.setPen(pen);
@@ -101,54 +121,77 @@ void RooflinePainter::roofs(Frame& f) {
     if (f.visible.contains(r.world)) f.p.drawEllipse(f.view.to_screen(r.world), 3.2, 3.2);
 }
 
-// On the line, along it: bandwidths from the lower left, arithmetic from the right.
+void RooflinePainter::hovered_roof(Frame& f) {
+  const int k = f.look.hovered_roof;
+  if (k < 0 || k >= static_cast<int>(f.look.roofs.size())) return;
+  const QLineF world = roof_line(f.look.roofs, k, f.visible);
+  if (world.isNull()) return;
+  f.p.setPen(QPen(theme_.accent(), 2.6));
+  f.p.drawLine(QLineF(f.view.to_screen(world.p1()), f.view.to_screen(world.p2())));
+}
+
+// Along the line: bandwidths from the lower left, the slowest one below its line; arithmetic from
+// the right. Whole labels first, then without the source, where there is room.
 void RooflinePainter::labels(Frame& f) {
-  const QFont plain = font(11);
-  f.p.setFont(plain);
-  const QFontMetricsF m(plain);
-  auto draw = [&](size_t k, const QString& text, QPointF at, double angle) {
-    const double w = m.horizontalAdvance(text), h = m.height();
-    QTransform t;
-    t.translate(at.x(), at.y());
-    t.rotate(angle);
-    const QRectF box(-2, -h, w + 4, h);
-    if (!f.take(t.map(QPolygonF(box)))) return false;
-    f.p.save();
-    f.p.setTransform(t, true);
-    QColor halo = theme_.background();
-    halo.setAlphaF(0.72F);
-    f.p.fillRect(box.adjusted(0, 1, 0, 0), halo);
-    const bool hovered = static_cast<int>(k) == f.look.hovered_roof;
-    f.p.setPen(hovered                       ? theme_.accent()
-               : f.look.roofs[k].secondary() ? theme_.muted()
-                                             : theme_.text());
-    f.p.drawText(QPointF(0, -m.descent()), text);
-    f.p.restore();
-    return true;
-  };
-  for (int pass = 0; pass < 2; ++pass)
+  for (bool secondary : {false, true})
     for (size_t k = 0; k < f.look.roofs.size(); ++k) {
       const Roof& r = f.look.roofs[k];
       const QLineF world = roof_line(f.look.roofs, k, f.visible);
-      if (!r.shown || world.isNull() || r.secondary() != (pass == 1)) continue;
+      if (!r.shown || world.isNull() || r.secondary() != secondary) continue;
       const QLineF line(f.view.to_screen(world.p1()), f.view.to_screen(world.p2()));
-      for (const QString& text : {r.label(), QString(r.name + u' ' + r.value_text())}) {
-        const double w = m.horizontalAdvance(text);
-        bool done = false;
-        if (r.diagonal()) {
-          const double along = std::sqrt(0.5);
-          for (double d = 14; !done && d + w < line.length() - 4; d += 24) {
-            const QPointF on = line.p1() + QPointF(d * along, -d * along);
-            done = draw(k, text, on + QPointF(-3 * along, -3 * along), -45);
-          }
-        } else {
-          for (double d = 8; !done && d + w < line.length() - 4; d += 40)
-            for (double below : {-2.0, m.height() + 2, 2 * m.height() + 4})
-              if (!done) done = draw(k, text, {line.p2().x() - d - w, line.p2().y() + below}, 0);
-        }
-        if (done) break;
-      }
+      for (const QString& text : {r.label(), QString(r.name + u' ' + r.value_text()), r.name})
+        if (r.diagonal() ? label_diagonal(f, k, text, line) : label_flat(f, k, text, line)) break;
     }
+}
+
+bool RooflinePainter::label_diagonal(Frame& f, size_t k, const QString& text, const QLineF& line) {
+  const QFontMetricsF m(font(11));
+  const Roof& r = f.look.roofs[k];
+  bool slowest = true, fastest = true;
+  for (const Roof& other : f.look.roofs)
+    if (other.shown && other.diagonal()) {
+      slowest = slowest && other.value >= r.value;
+      fastest = fastest && other.value <= r.value;
+    }
+  const double along = std::sqrt(0.5), w = m.horizontalAdvance(text);
+  const double off = slowest && !fastest ? m.height() + 1 : 0;
+  for (double d = 14; d + w < line.length() - 4; d += 18) {
+    const QPointF on = line.p1() + QPointF(d * along, -d * along);
+    if (label(f, k, text, on + QPointF(off * along, off * along), -45)) return true;
+  }
+  return false;
+}
+
+bool RooflinePainter::label_flat(Frame& f, size_t k, const QString& text, const QLineF& line) {
+  const QFontMetricsF m(font(11));
+  const double w = m.horizontalAdvance(text), h = m.height();
+  for (double below : {-1.0, h + 1, 2 * h + 3})
+    for (double d = 8; d + w < line.length() - 4; d += 24)
+      if (label(f, k, text, {line.p2().x() - d - w, line.p2().y() + below}, 0)) return true;
+  return false;
+}
+
+// With the left end of its baseline at `at`, unless another label is there.
+bool RooflinePainter::label(Frame& f, size_t k, const QString& text, QPointF at, double angle) {
+  f.p.setFont(font(11));
+  const QFontMetricsF m(f.p.font());
+  const double w = m.horizontalAdvance(text), h = m.height();
+  QTransform t;
+  t.translate(at.x(), at.y());
+  t.rotate(angle);
+  const QRectF box(-2, -h, w + 4, h);
+  const QPolygonF place = t.map(QPolygonF(box));
+  if (!f.look.plot.contains(place.boundingRect()) || !f.take(place)) return false;
+  f.p.save();
+  f.p.setTransform(t, true);
+  QColor halo = theme_.background();
+  halo.setAlphaF(0.72F);
+  const double cap = m.capHeight();  // no more than the text, for other roofs may be close
+  f.p.fillRect(QRectF(-2, -m.descent() - cap - 1, w + 4, cap + 3), halo);
+  f.p.setPen(f.look.roofs[k].secondary() ? theme_.muted() : theme_.text());
+  f.p.drawText(QPointF(0, -m.descent()), text);
+  f.p.restore();
+  return true;
 }
 
 void RooflinePainter::axes(Frame& f) {

@@ -58,86 +58,123 @@ void keep_colours(std::vector<Family>& families, const std::unordered_map<int, u
 }  // namespace
 
 void RooflineCloud::build(const Document& d) {
-  levels.clear();
-  points.clear();
-  first_point.clear();
-  family_of_.clear();
-  families.clear();
-  for (const sched::MemoryLevel& l : d.session().options.machine.levels) levels.push_back(l.name);
+  begin(d);
+  advance(d, static_cast<int>(d.nodes().size()));
   find_families(d);
-  append(d, 0);
 }
 
-void RooflineCloud::append(const Document& d, int first) {
+void RooflineCloud::begin(const Document& d) {
+  *this = {};
+  const sched::Machine& machine = d.session().options.machine;
+  arithmetic_ = highest_arithmetic(machine);
+  for (const sched::MemoryLevel& l : machine.levels) {
+    levels.push_back(l.name);
+    bandwidth_.push_back(l.best_bandwidth());
+  }
+}
+
+bool RooflineCloud::advance(const Document& d, int at_most) {
   const auto& nodes = d.nodes();
-  for (size_t i = static_cast<size_t>(std::max(first, 0)); i < nodes.size(); ++i) add(d, nodes[i]);
+  const int size = static_cast<int>(nodes.size()), end = std::min(size, next_ + at_most);
+  for (; next_ < end; ++next_) {
+    count(nodes[next_]);
+    add(d, nodes[next_]);
+  }
+  return next_ < size;
+}
+
+void RooflineCloud::count(const sched::SearchNode& n) {
+  if (n.points.empty()) return;
+  Family& f = all_[structure_of(n)];
+  f.node = structure_of(n);
+  ++f.plans;
+  f.consider(n);
+}
+
+void Family::consider(const sched::SearchNode& n) {
+  if (n.seconds <= 0 || n.points.empty() || (best >= 0 && n.seconds >= best_seconds)) return;
+  best_seconds = n.seconds;
+  best = n.id;
+}
+
+void RooflineCloud::recount(const Document& d, const sched::SearchNode& changed) {
+  Family& f = all_[structure_of(changed)];
+  if (f.best != changed.id) return f.consider(changed);
+  f.best = -1;
+  f.best_seconds = 0;
+  if (const sched::SearchNode* n = d.node(f.node)) f.consider(*n);
+  for (int id : d.children(f.node))
+    if (const sched::SearchNode& n = *d.node(id); structure_of(n) == f.node) f.consider(n);
 }
 
 void RooflineCloud::add(const Document& d, const sched::SearchNode& n) {
-  if (n.points.empty()) return;
-  const sched::Machine& machine = d.session().options.machine;
-  const auto measured = d.measured(n.id);
-  const double slower =
-      measured && measured->seconds > 0 && n.seconds > 0 ? measured->seconds / n.seconds : 1;
-  auto family = family_of_.find(structure_of(n));
   const size_t begin = points.size();
+  make_points(d, n, points);
+  if (points.size() == begin) return;
+  if (first_point_.size() <= static_cast<size_t>(n.id)) first_point_.resize(n.id + 1, -1);
+  first_point_[n.id] = static_cast<int>(begin);
+  ++candidates;
+}
+
+void RooflineCloud::make_points(const Document& d, const sched::SearchNode& n,
+                                std::vector<CloudPoint>& to) {
+  if (n.points.empty()) return;
+  const auto found = d.measured(n.id);
+  const double slower =
+      found && found->seconds > 0 && n.seconds > 0 ? found->seconds / n.seconds : 1;
+  auto family = family_of_.find(structure_of(n));
+  const size_t begin = to.size();
   for (const sched::RooflinePoint& p : n.points) {
     if (!drawable(p)) continue;
-    auto level = std::find(levels.begin(), levels.end(), p.level);
-    if (level == levels.end()) level = levels.insert(level, p.level);
+    size_t level = 0;
+    while (level < levels.size() && levels[level] != p.level) ++level;
+    if (level == levels.size()) levels.push_back(p.level), bandwidth_.push_back(0);
     const double achieved = p.achieved / slower;
+    const double bound = attainable(bandwidth_[level], arithmetic_, p.intensity);
     const QPointF at = roofline_point(p.intensity, achieved);
     CloudPoint c;
     c.x = static_cast<float>(at.x());
     c.y = static_cast<float>(at.y());
-    c.predicted_y = static_cast<float>(-std::log10(p.achieved));
+    c.predicted_y = slower == 1 ? c.y : static_cast<float>(-std::log10(p.achieved));
     c.node = n.id;
-    c.level = static_cast<uint8_t>(level - levels.begin());
+    c.level = static_cast<uint8_t>(level);
     c.family = family == family_of_.end() ? kOtherFamilies : family->second;
     c.state = n.state;
-    c.measured = measured.has_value();
-    c.right = measured && measured->right;
-    c.suspicious = achieved > 1.001 * std::max(p.roof, attainable(machine, p.level, p.intensity));
-    points.push_back(c);
+    c.measured = found.has_value();
+    c.right = found && found->right;
+    c.suspicious = achieved > 1.001 * std::max(p.roof, bound);
+    to.push_back(c);
+    measured = measured || c.measured;
+    wrong = wrong || (c.measured && !c.right);
+    states |= 1U << static_cast<unsigned>(c.state);
   }
-  if (points.size() == begin) return;
-  std::stable_sort(points.begin() + static_cast<std::ptrdiff_t>(begin), points.end(),
+  std::stable_sort(to.begin() + static_cast<std::ptrdiff_t>(begin), to.end(),
                    [](auto& a, auto& b) { return a.level < b.level; });
-  first_point[n.id] = static_cast<int>(begin);
 }
 
 void RooflineCloud::refresh(const Document& d, int node) {
   const sched::SearchNode* n = d.node(node);
-  if (!n) return;
-  auto found = first_point.find(node);
-  if (found == first_point.end()) return add(d, *n);
-  const auto begin = points.begin() + found->second;
-  const auto end = std::find_if(begin, points.end(), [&](auto& p) { return p.node != node; });
-  RooflineCloud fresh;
-  fresh.levels = levels;
-  fresh.family_of_ = family_of_;
-  fresh.add(d, *n);
-  if (fresh.points.size() == static_cast<size_t>(end - begin) && fresh.levels == levels) {
-    std::copy(fresh.points.begin(), fresh.points.end(), begin);
-  } else {
-    build(d);
+  if (!n || node >= next_) return;
+  auto [begin, end] = of(node);
+  if (!begin) {
+    count(*n);
+    return add(d, *n);
   }
+  recount(d, *n);
+  const size_t known = levels.size();
+  std::vector<CloudPoint> fresh;
+  make_points(d, *n, fresh);
+  if (fresh.size() == static_cast<size_t>(end - begin) && levels.size() == known)
+    std::copy(fresh.begin(), fresh.end(), points.begin() + (begin - points.data()));
+  else
+    build(d);
 }
 
 // The fastest structures get a colour of their own. A family's name leaves out what all of them
 // decided.
 void RooflineCloud::find_families(const Document& d) {
-  std::unordered_map<int, Family> all;
-  for (const sched::SearchNode& n : d.nodes()) {
-    if (n.points.empty()) continue;
-    Family& f = all[structure_of(n)];
-    f.node = structure_of(n);
-    ++f.plans;
-    if (n.seconds > 0 && (f.best_seconds == 0 || n.seconds < f.best_seconds))
-      f.best_seconds = n.seconds;
-  }
   families.clear();
-  for (auto& [node, f] : all) families.push_back(std::move(f));
+  for (auto& [node, f] : all_) families.push_back(f);
   auto faster = [](const Family& a, const Family& b) {
     return std::pair(a.best_seconds == 0 ? INFINITY : a.best_seconds, a.node) <
            std::pair(b.best_seconds == 0 ? INFINITY : b.best_seconds, b.node);
@@ -161,17 +198,22 @@ void RooflineCloud::find_families(const Document& d) {
     families[i].name = decisions[i].join(QStringLiteral(" \u203a "));
     family_of_[families[i].node] = static_cast<uint8_t>(i);
   }
+  int last = -1;
+  uint8_t family = kOtherFamilies;
   for (CloudPoint& p : points) {
-    const sched::SearchNode* n = d.node(p.node);
-    auto found = n ? family_of_.find(structure_of(*n)) : family_of_.end();
-    p.family = found == family_of_.end() ? kOtherFamilies : found->second;
+    if (p.node != last) {
+      const sched::SearchNode* n = d.node(last = p.node);
+      auto found = n ? family_of_.find(structure_of(*n)) : family_of_.end();
+      family = found == family_of_.end() ? kOtherFamilies : found->second;
+    }
+    p.family = family;
   }
 }
 
 std::pair<const CloudPoint*, const CloudPoint*> RooflineCloud::of(int node) const {
-  auto found = first_point.find(node);
-  if (found == first_point.end()) return {nullptr, nullptr};
-  const CloudPoint* begin = points.data() + found->second;
+  if (node < 0 || node >= static_cast<int>(first_point_.size()) || first_point_[node] < 0)
+    return {nullptr, nullptr};
+  const CloudPoint* begin = points.data() + first_point_[node];
   const CloudPoint* end = begin;
   while (end != points.data() + points.size() && end->node == node) ++end;
   return {begin, end};

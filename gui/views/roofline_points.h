@@ -31,18 +31,24 @@ struct Family {
   int node = 0;
   QString name;  // the decisions that tell it from the other families
   double best_seconds = 0;
+  int best = -1;  // the plan that takes them
   int plans = 0;
+  void consider(const sched::SearchNode& n);  // for the best
 };
 
 struct RooflineCloud {
   std::vector<std::string> levels;  // outermost first
   std::vector<CloudPoint> points;   // those of one candidate are contiguous, outermost level first
   std::vector<Family> families;     // the fastest few
-  std::unordered_map<int, int> first_point;  // of a candidate
+  int candidates = 0;               // with points
+  bool measured = false, wrong = false;  // some point is
+  uint32_t states = 0;                   // that occur, a bit each
 
-  // Everything anew; `append` adds the candidates from `first` on, families as they are.
+  // Everything anew: `begin`, then `advance` until nothing is left, then `find_families`.
   void build(const Document& d);
-  void append(const Document& d, int first);
+  void begin(const Document& d);
+  // Adds candidates that are not here yet, some at a time; whether there are more.
+  bool advance(const Document& d, int at_most);
   void refresh(const Document& d, int node);  // its numbers or its measurement changed
   void find_families(const Document& d);
   // The points of one candidate; empty if it has none.
@@ -53,7 +59,15 @@ struct RooflineCloud {
 
  private:
   void add(const Document& d, const sched::SearchNode& n);
-  std::unordered_map<int, uint8_t> family_of_;  // by structure
+  void make_points(const Document& d, const sched::SearchNode& n, std::vector<CloudPoint>& to);
+  void count(const sched::SearchNode& n);
+  void recount(const Document& d, const sched::SearchNode& changed);
+  std::vector<int> first_point_;                // by candidate; -1: none
+  std::vector<double> bandwidth_;               // by level
+  double arithmetic_ = 0;                       // the machine's highest roof
+  int next_ = 0;                                // candidate
+  std::unordered_map<int, Family> all_;         // by structure; no names
+  std::unordered_map<int, uint8_t> family_of_;  // of the fastest few, by structure
 };
 
 // The path of transforms to a candidate: plans that stand for its decisions. A decision that was

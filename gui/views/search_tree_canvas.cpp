@@ -44,6 +44,7 @@ void SearchTreeCanvas::document_reset() {
   const bool everything = question_.everything;
   question_ = {};
   question_.everything = everything;
+  question_.facts.reserve(shared_.document.nodes().size());
   for (const sched::SearchNode& n : shared_.document.nodes()) {
     const auto m = shared_.document.measured(n.id);
     question_.facts.push_back(fact_of(n, m ? m->seconds : 0));

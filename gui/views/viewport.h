@@ -33,6 +33,7 @@ struct Viewport {
 
   QJsonObject to_json() const;
   void from_json(const QJsonObject& j);  // damaged values are left out
+  bool operator==(const Viewport&) const = default;
 };
 
 }  // namespace nautilus::gui

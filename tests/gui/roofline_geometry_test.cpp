@@ -171,5 +171,16 @@ TEST(Viewport, FitShowsAllAndRevealMovesNoMoreThanItMust) {
   EXPECT_EQ(again.centre, v.centre);
 }
 
+TEST(RooflineGeometry, AWideAreaShowsMoreWholeDecadesAndATallOneToo) {
+  const QRectF machine(-1, -16, 5, 5);
+  const QRectF wide = frame_for(machine, {900, 300});
+  EXPECT_EQ(wide, QRectF(-2, -16, 9, 5)) << "four more";
+  const QRectF tall = frame_for(machine, {300, 500});
+  EXPECT_EQ(tall, QRectF(-1, -16, 5, 8));
+  EXPECT_EQ(frame_for(machine, {400, 390}), machine);
+  for (QSizeF area : {QSizeF(1, 1), QSizeF(2000, 3), QSizeF(3, 700)})
+    EXPECT_TRUE(frame_for(machine, area).contains(machine));
+}
+
 }  // namespace
 }  // namespace nautilus::gui

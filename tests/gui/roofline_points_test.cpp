@@ -75,11 +75,47 @@ TEST(RooflinePoints, ColoursStayWhenAFasterFamilyAppears) {
   c.build(d);
   const uint8_t before = c.of(7).first->family;
   d.append({plan_node(9, 3, "other"), plan_node(10, 9, "i=8", 1e-6)});
-  c.append(d, 9);
+  c.advance(d, 100);
   c.find_families(d);
   EXPECT_EQ(c.of(7).first->family, before);
   EXPECT_LT(c.of(10).first->family, kOtherFamilies);
   EXPECT_NE(c.of(10).first->family, before);
+}
+
+TEST(RooflinePoints, AddedInSlicesTheyAreTheSame) {
+  Document d;
+  d.set_session(big_session(2000, 4, kH200), "");
+  RooflineCloud at_once, sliced;
+  at_once.build(d);
+  sliced.begin(d);
+  while (sliced.advance(d, 37)) {
+  }
+  sliced.find_families(d);
+  ASSERT_EQ(sliced.points.size(), at_once.points.size());
+  EXPECT_EQ(sliced.candidates, at_once.candidates);
+  EXPECT_EQ(sliced.states, at_once.states);
+  for (size_t i = 0; i < sliced.points.size(); ++i) {
+    EXPECT_EQ(sliced.points[i].x, at_once.points[i].x);
+    EXPECT_EQ(sliced.points[i].node, at_once.points[i].node);
+    EXPECT_EQ(sliced.points[i].family, at_once.points[i].family);
+  }
+}
+
+TEST(RooflinePoints, AFamilyWhoseBestPlanGetsSlowerHasAnotherBest) {
+  Document d;
+  d.set_session(small_search(), "");
+  RooflineCloud c;
+  c.build(d);
+  EXPECT_EQ(c.families[0].best, 7);
+  d.change({plan_node(7, 4, "i=16", 5e-5)});
+  c.refresh(d, 7);
+  c.find_families(d);
+  const auto fused =
+      std::find_if(c.families.begin(), c.families.end(), [](auto& f) { return f.node == 4; });
+  ASSERT_NE(fused, c.families.end());
+  EXPECT_EQ(fused->best, 6);
+  EXPECT_EQ(fused->best_seconds, 2e-5);
+  EXPECT_EQ(fused->plans, 2);
 }
 
 TEST(RooflinePoints, MeasurementsMoveThePointAndKeepThePrediction) {

@@ -194,5 +194,69 @@ TEST_F(RooflineTest, NoCandidatesAndNoMachineAreFine) {
   EXPECT_TRUE(canvas->cloud().points.empty());
 }
 
+// What is kept between frames never shows anything but what painting it all anew would.
+TEST_F(RooflineTest, TheKeptLayerIsWhatPaintingAnewGives) {
+  stage.document.set_session(big_session(20000, 3, kH200), "");
+  Surroundings::settle(*view);
+  const auto anew = [&] {
+    const QImage kept = canvas->grab().toImage();
+    stage.theme.changed();  // drops what is kept
+    EXPECT_EQ(kept, canvas->grab().toImage());
+    return kept;
+  };
+  QList<QImage> pictures;
+  pictures << anew();
+  QTest::keyClick(canvas, Qt::Key_F);
+  pictures << anew();
+  QTest::keyClick(canvas, Qt::Key_D);
+  QTest::keyClick(canvas, Qt::Key_Plus);
+  pictures << anew();
+  QTest::mouseMove(canvas, canvas->plot().center().toPoint());
+  Surroundings::settle(*view);
+  anew();
+  stage.selection.select(best());
+  Surroundings::settle(*view);
+  pictures << anew();
+  stage.filters.add({Filter::Field::Seconds, Filter::Op::Less, "", "1e-5"});
+  Surroundings::settle(*view);
+  pictures << anew();
+  stage.selection.isolate({best()});
+  Surroundings::settle(*view);
+  pictures << anew();
+  canvas->set_level("l2");
+  pictures << anew();
+  canvas->set_colour(ColourBy::State);
+  pictures << anew();
+  stage.document.set_measured(best(), {1e-4, true, "here"});
+  Surroundings::settle(*view);
+  pictures << anew();
+  for (qsizetype i = 1; i < pictures.size(); ++i) EXPECT_NE(pictures[i - 1], pictures[i]) << i;
+}
+
+TEST_F(RooflineTest, ThePlotUsesTheRoomOfASmallDock) {
+  for (QSize size : {QSize(700, 350), QSize(880, 330), QSize(420, 600), QSize(1600, 900)}) {
+    stage.show(*view, size);
+    canvas->grab();
+    canvas->grab();
+    const QRectF plot = canvas->plot(), all(canvas->rect());
+    const double share = plot.width() * plot.height() / (all.width() * all.height());
+    EXPECT_GT(share, 0.33) << size.width() << " x " << size.height();
+    EXPECT_TRUE(all.contains(plot));
+  }
+}
+
+TEST_F(RooflineTest, ASessionOfAnySizeIsTakenInSlices) {
+  stage.document.set_session(big_session(30000, 5, kH200), "");
+  EXPECT_TRUE(view->busy());
+  const size_t early = canvas->cloud().points.size();
+  Surroundings::settle(*view);
+  EXPECT_GT(canvas->cloud().points.size(), early);
+  EXPECT_EQ(canvas->cloud().families.size(), size_t{kOtherFamilies});
+  stage.document.set_session(big_session(30000, 6, kH200), "");
+  stage.document.set_session(big_session(300, 7, kH200), "");  // the other is given up
+  Surroundings::settle(*view);
+  for (const CloudPoint& p : canvas->cloud().points) EXPECT_LT(p.node, 300);
+}
+
 }  // namespace
 }  // namespace nautilus::gui
