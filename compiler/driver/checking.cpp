@@ -5,6 +5,7 @@
 #include "compiler/driver/checking_runs.h"
 #include "compiler/lower/lower.h"
 #include "compiler/runtime/runtime.h"
+#include "compiler/tile/narrow.h"
 
 namespace nautilus::driver {
 
@@ -60,6 +61,8 @@ Expected<LoweredPlan> lower_plan(const poly::Schedule& s, const PlanLowering& ho
   out.notes = module->notes;
   out.tile = tile::rewrite(*module, how.rewriting, &out.report);
   if (how.after) how.after("rewrite", out.tile);
+  out.tile = tile::narrow_factors(out.tile, how.rewriting.numerics);
+  if (how.after) how.after("narrow", out.tile);
   if (auto bad = tile::verify(out.tile)) return *bad;
   auto memory = memory::lower(out.tile, how.memory);
   if (!memory) return memory.error();

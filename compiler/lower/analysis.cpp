@@ -364,6 +364,23 @@ poly::Scope Analysis::scope(const std::string& tensor) const {
              : poly::Scope::Global;
 }
 
+namespace {
+
+// Reductions have none: what no instance writes keeps the identity.
+bool has_holes(const Analysis& a, const poly::Tensor& t) {
+  if (t.kind != poly::TensorKind::Temp) return false;
+  isl::set rest = substitute_params(a.program->elements(t), a.sizes).intersect_params(a.facts);
+  for (const Statement& s : a.program->statements)
+    if (s.write.tensor == t.name) {
+      if (s.reduction) return false;
+      rest = rest.subtract(
+          substitute_params(s.domain, a.sizes).apply(substitute_params(s.write.map, a.sizes)));
+    }
+  return !rest.is_empty();
+}
+
+}  // namespace
+
 Expected<Analysis> analyse(const poly::Schedule& s, const poly::Sizes& sizes) {
   Analysis a;
   a.schedule = &s;
@@ -387,6 +404,7 @@ Expected<Analysis> analyse(const poly::Schedule& s, const poly::Sizes& sizes) {
       e.push_back(*extent);
     }
     a.extents.emplace(t.name, std::move(e));
+    if (has_holes(a, t)) a.holes.insert(t.name);
   }
   return a;
 }

@@ -39,6 +39,7 @@ struct Analysis {
   std::map<std::string, std::vector<IndexExpr>> extents;  // by tensor, over the sizes that stay
   std::map<std::string, const poly::Statement*>
       writer;  // by tensor: its reduction, or any statement writing it
+  std::set<std::string> holes;  // temporaries with elements that no instance writes
   poly::Scope scope(const std::string& tensor) const;  // Temps only; all else is Global
 };
 Expected<Analysis> analyse(const poly::Schedule& s, const poly::Sizes& sizes);

@@ -166,14 +166,10 @@ void KernelLowering::reduction(At& at) {
   synchronize(t);
   ValueId term = reduced_term(at, reduced, type);
   if (failure_) return;
-  const Cond after = at.mask.any.size() == 1
-                         ? over(at.mask, at.axes,
-                                [&](const auto& axes) {
-                                  return std::none_of(axes.begin(), axes.end(), [&](const auto& x) {
-                                    return reduced.count(x) > 0;
-                                  });
-                                })
-                         : Cond::always();
+  const Cond after = over(at.mask, at.axes, [&](const auto& axes) {
+    return std::none_of(axes.begin(), axes.end(),
+                        [&](const auto& x) { return reduced.count(x) > 0; });
+  });
   fold(at, term, after);
 }
 
@@ -185,7 +181,14 @@ tile::ValueId KernelLowering::reduced_term(At& at, const std::set<std::string>& 
   auto touches = [&](const std::set<std::string>& a) {
     return std::any_of(a.begin(), a.end(), [&](const auto& x) { return axes.count(x) > 0; });
   };
-  const Cond before = at.mask.any.size() == 1 ? over(at.mask, at.axes, touches) : at.mask;
+  // A disjunction is left for later as a whole, or not at all.
+  const bool any = std::any_of(at.mask.any.begin(), at.mask.any.end(), [&](const auto& conj) {
+    return std::any_of(conj.begin(), conj.end(),
+                       [&](const auto& atom) { return touches(axes_in(atom, at.axes)); });
+  });
+  const Cond before = at.mask.any.size() == 1 ? over(at.mask, at.axes, touches)
+                      : any                   ? at.mask
+                                              : Cond::always();
   const std::vector<std::string> removed(axes.begin(), axes.end());
   if (const ValueId dot = product(at, axes, before, acc); dot >= 0 || failure_) return dot;
   ValueId term = lower(at, s.expr);
@@ -215,7 +218,7 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
                                       Type acc) {
   const Statement& s = *at.info->statement;
   if (s.reduction->op != ReduceOp::Sum || s.expr->op != Op::Mul || axes.empty() ||
-      before.any.size() != 1)
+      before.any.empty())
     return -1;
   ValueId factors[2];
   std::set<std::string> in[2];
@@ -227,9 +230,18 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
   if (!subset(axes, in[0]) || !subset(axes, in[1]) || subset(in[0], in[1]) ||
       subset(in[1], in[0]) || s.expr->args[0] == s.expr->args[1])
     return -1;
+  // Atoms go to the factors one by one; a disjunction is one condition.
+  std::vector<std::set<std::string>> conditions;
+  for (const auto& conj : before.any)
+    for (const auto& atom : conj) {
+      const auto x = axes_in(atom, at.axes);
+      if (before.any.size() > 1 && !conditions.empty())
+        conditions[0].insert(x.begin(), x.end());
+      else
+        conditions.push_back(x);
+    }
   bool assumed[2] = {false, false};
-  for (const auto& atom : before.any[0]) {
-    const auto x = axes_in(atom, at.axes);
+  for (const auto& x : conditions) {
     for (size_t k : {0, 1}) assumed[k] |= !subset(x, in[k]);
     if (!subset(x, in[0]) && !subset(x, in[1])) return -1;
   }
@@ -264,7 +276,9 @@ tile::ValueId KernelLowering::product(At& at, const std::set<std::string>& axes,
     if (auto z = zero_filled_.find(factors[k]);
         z != zero_filled_.end() && z->second.any.size() == 1)
       known = z->second.any[0];
-    for (const auto& atom : before.any[0])
+    if (before.any.size() > 1 && !conditions.empty() && subset(conditions[0], in[k]))
+      factors[k] = builder().mask(before, factors[k], constant(0, elem(factors[k])));
+    for (const auto& atom : before.any.size() > 1 ? Cond::Conj{} : before.any[0])
       if (subset(axes_in(atom, at.axes), in[k]) &&
           std::find(known.begin(), known.end(), atom) == known.end())
         mine.push_back(atom);
@@ -387,7 +401,8 @@ tile::ValueId KernelLowering::read(At& at, int k) {
   return load(at, t, index, &access, at.mask);
 }
 
-// Lanes inside are in bounds; elsewhere only addresses outside the tensor must not be touched.
+// Lanes inside are in bounds; elsewhere only addresses outside the tensor must not be touched, and
+// of a temporary what nothing has written: it may hold anything.
 Cond KernelLowering::in_bounds(const std::string& tensor, const std::vector<IndexExpr>& index,
                                const std::map<std::string, int64_t>& axes) const {
   const auto& extents = a_.extents.at(tensor);
@@ -431,6 +446,12 @@ tile::ValueId KernelLowering::load(At& at, const std::string& tensor,
   }
   const bool whole = access && mask.is_always();
   if (!whole) i.cond = in_bounds(tensor, direct, axes);
+  if (!whole && a_.holes.count(tensor)) {
+    std::vector<std::string> used;
+    for (const IndexExpr& e : index) e.collect_vars(used);
+    const std::set<std::string> own(used.begin(), used.end());
+    i.cond = conjunction(i.cond, over(mask, axes, [&](const auto& x) { return subset(x, own); }));
+  }
   const Cond cond = i.cond;
   const ValueId v = builder().emit(std::move(i));
   if (!cond.is_always()) zero_filled_[v] = cond;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/lower/lower.h"
+#include "compiler/tile/narrow.h"
 #include "polyhedral/deadline.h"
 #include "polyhedral/footprint.h"
 
@@ -23,7 +24,9 @@ class TileOps final : public sched::OpsProvider {
     auto module = lower::lower(s, {true, options_.numerics});
     if (!module) return module.error();
     tile::RewriteReport report;
-    const tile::Module rewritten = tile::rewrite(*module, options_, &report);
+    tile::Module rewritten = tile::rewrite(*module, options_, &report);
+    if (options_.costs.split_dot > 1)
+      rewritten = tile::narrow_factors(rewritten, options_.numerics);
     sched::StructureOps out;
     for (const tile::OpCount& c : tile::count_ops(rewritten))
       out.entries.push_back({c.origin, c.unit, c.per_lane, c.axes, c.loops, c.partial, c.tensor});
