@@ -123,8 +123,8 @@ void ScheduleView::make_actions() {
          "apply` reads it"));
   load_ = new QAction(tr("Replay script…"), this);
   load_->setToolTip(tr("Apply the steps of a STEPS.json to the program as it was written"));
-  undo_->setShortcut(QKeySequence::Undo);
-  redo_->setShortcut(QKeySequence::Redo);
+  undo_->setShortcut(QKeySequence("Ctrl+Z"));
+  redo_->setShortcuts({QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")});
   for (QAction* a : {undo_, redo_}) a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
   connect(save_, &QAction::triggered, this, [this] {
     const QString file = QFileDialog::getSaveFileName(

@@ -151,7 +151,8 @@ TEST(SessionFile, DamageIsARefusalNotACrash) {
                                    "x",
                                    nlohmann::json::array(),
                                    nlohmann::json::object()};
-  for (const auto& [path, old] : good.flatten().items())
+  const nlohmann::json flat = good.flatten();
+  for (const auto& [path, old] : flat.items())
     for (const nlohmann::json& v : values) {
       nlohmann::json j = good;
       j[nlohmann::json::json_pointer(path)] = v;

@@ -20,7 +20,8 @@ struct WindowRig {
     window = std::make_unique<MainWindow>();
     window->resize(size);
     window->show();
-    QCoreApplication::processEvents();
+    window->activateWindow();  // where no window manager does
+    (void)QTest::qWaitForWindowActive(window.get());
   }
   ~WindowRig() {
     // Nothing asks at the end.
