@@ -2,7 +2,6 @@
 // missed.
 #pragma once
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +12,6 @@
 #include <vector>
 
 namespace nautilus {
-
-// Processor time of this thread: other programs on the machine do not change it.
-inline double thread_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
-}
 
 inline double at_quantile(std::vector<double> v, double q) {
   if (v.empty()) return 0;

@@ -1,7 +1,6 @@
 // Every kernel of the corpus through the models of the schedule tree, Why and the iteration space:
 // free sizes, conditions on data, statements of any dimension.
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <QGuiApplication>
 #include <QImage>
@@ -12,6 +11,7 @@
 #include "gui/models/sched_jobs.h"
 #include "gui/views/iteration_scene.h"
 #include "gui/views/why_text.h"
+#include "tests/gui/event_times.h"
 
 namespace nautilus::gui {
 namespace {
@@ -22,13 +22,6 @@ std::vector<std::string> kernel_names() {
   std::vector<std::string> out;
   for (const driver::CorpusKernel& k : driver::corpus_kernels()) out.push_back(k.name);
   return out;
-}
-
-// Of this thread: what other programs take away does not count.
-double thread_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
 }
 
 // What the bench has of a kernel, and a search tree with its root.
