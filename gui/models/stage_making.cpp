@@ -178,9 +178,11 @@ class Making : public driver::StageWatcher {
     out_.stages.resize(begin_);
   }
   void on_tile(const std::string& stage, const tile::Module& m) override {
-    const bool rewritten = stage == "rewrite";
-    add(rewritten ? "tile.rewrite" : "tile.lower",
-        rewritten ? "Tile IR after rewriting" : "Tile IR", Syntax::Tile, tile::to_lines(m), true);
+    const char* title = stage == "lower"     ? "Tile IR"
+                        : stage == "rewrite" ? "Tile IR after rewriting"
+                                             : "Tile IR, factors of products rounded";
+    add(QStringLiteral("tile.") + QString::fromStdString(stage), title, Syntax::Tile,
+        tile::to_lines(m), true);
   }
   // Of the kernel under way: those before it do not change any more.
   void on_memory(const std::string& pass, const memory::Module& m) override {

@@ -76,7 +76,8 @@ TEST(BudgetTest, ThePlanOfASession) {
   Desk desk;
   std::optional<Budget> budget;
   QObject asker;
-  const auto path = Bench::path_nodes(desk.document.session().result, desk.best());
+  auto path = Bench::path_nodes(desk.document.session().result, desk.best());
+  path.back().knobs["tile.j"] = 32;  // several tiles: a loop with a pipeline
   desk.bench.ask<Budget>(
       &asker, "test",
       [path](const Workpiece& w, const CancelToken& c) {
