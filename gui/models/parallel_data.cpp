@@ -62,21 +62,28 @@ std::vector<double> ParallelData::values(const Document& d, ParallelAxis& a) con
 
 void ParallelData::set(const Document& d, const std::vector<Column>& columns,
                        std::vector<int> nodes) {
+  const std::vector<ParallelAxis> before = std::move(axes_);
+  begin(std::move(nodes));
+  for (const Column& c : columns) add(d, c, before);
+}
+
+void ParallelData::begin(std::vector<int> nodes) {
   nodes_ = std::move(nodes);
-  std::vector<ParallelAxis> before = std::move(axes_);
   axes_.clear();
   values_.clear();
-  for (const Column& c : columns) {
-    ParallelAxis a;
-    const auto old = std::find_if(before.begin(), before.end(),
-                                  [&](const ParallelAxis& x) { return x.column == c; });
-    a.column = c;
-    a.log = old != before.end() ? old->log : c.log();
-    if (old != before.end()) a.flip = old->flip, a.brush = old->brush;
-    values_.push_back(values(d, a));
-    place(a, values_.back());
-    axes_.push_back(std::move(a));
-  }
+}
+
+void ParallelData::add(const Document& d, const Column& column,
+                       const std::vector<ParallelAxis>& before) {
+  ParallelAxis a;
+  const auto old = std::find_if(before.begin(), before.end(),
+                                [&](const ParallelAxis& x) { return x.column == column; });
+  a.column = column;
+  a.log = old != before.end() ? old->log : column.log();
+  if (old != before.end()) a.flip = old->flip, a.brush = old->brush;
+  values_.push_back(values(d, a));
+  place(a, values_.back());
+  axes_.push_back(std::move(a));
 }
 
 void ParallelData::place(ParallelAxis& a, const std::vector<double>& values) {

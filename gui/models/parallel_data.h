@@ -34,6 +34,9 @@ class ParallelData {
  public:
   // Lines are `nodes`; axes of the same columns keep their settings.
   void set(const Document& d, const std::vector<Column>& columns, std::vector<int> nodes);
+  // The same in steps: lines without axes, then one axis at a time, set as in `before`.
+  void begin(std::vector<int> nodes);
+  void add(const Document& d, const Column& column, const std::vector<ParallelAxis>& before);
   const std::vector<ParallelAxis>& axes() const { return axes_; }
   const std::vector<int>& nodes() const { return nodes_; }
   int axis(const QString& column_id) const;  // -1: none

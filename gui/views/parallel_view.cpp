@@ -32,7 +32,10 @@ ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent
     bright_ = QImage();
     update();
   });
-  connect(&later_, &QTimer::timeout, this, &ParallelView::reload_shown);
+  connect(&later_, &QTimer::timeout, this, [this] {
+    if (making_.slices.busy()) return later_.start();  // of a moment ago: it is shown first
+    reload_shown();
+  });
   connect(&isolate_, &QTimer::timeout, this, [this] {
     std::set<int> nodes;
     if (data_.brushed())
@@ -46,6 +49,7 @@ ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent
     if (!later_.isActive()) later_.start();
   };
   connect(&shared_.document, &Document::reset, this, [this] {
+    making_.slices.stop();
     shown_.clear();
     saved_.reset();
     data_ = ParallelData();
@@ -75,20 +79,7 @@ ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent
 
 void ParallelView::showEvent(QShowEvent* e) {
   View::showEvent(e);
-  catch_up();
-}
-
-// What is hidden costs nothing: 100,000 lines take their time.
-void ParallelView::reload_shown() {
-  stale_ = true;
-  later_.stop();
-  if (isVisible()) catch_up();
-}
-
-void ParallelView::catch_up() {
-  if (!stale_) return;
-  reload();
-  if (saved_) restore(*std::exchange(saved_, std::nullopt));
+  catch_up_soon();
 }
 
 std::vector<int> ParallelView::candidates() const {
@@ -96,42 +87,6 @@ std::vector<int> ParallelView::candidates() const {
   for (const sched::SearchNode& n : shared_.document.nodes())
     if ((all_candidates_ || n.seconds > 0) && shared_.filters.passes(n.id)) out.push_back(n.id);
   return out;
-}
-
-// Knobs first, then figures, as a plan leads to its cost.
-std::vector<Column> ParallelView::default_columns() const {
-  const std::vector<Column> all = columns_of(shared_.document);
-  const std::vector<int> nodes = candidates();
-  std::vector<Column> out;
-  const auto add = [&](auto which) {
-    for (const Column& c : all)
-      if (which(c) && ParallelData::worth_showing(shared_.document, c, nodes)) out.push_back(c);
-  };
-  using What = Column::What;
-  add([](const Column& c) { return c.what == What::Knob; });
-  add([](const Column& c) { return c.what == What::Depth; });
-  add([](const Column& c) { return c.what == What::Intensity; });
-  add([](const Column& c) { return c.what == What::Limiter || c.what == What::Measured; });
-  add([](const Column& c) { return c.what == What::Predicted; });
-  return out;
-}
-
-void ParallelView::reload() {
-  later_.stop();
-  stale_ = false;
-  std::vector<Column> columns;
-  if (shown_.empty()) {
-    columns = default_columns();
-  } else {
-    const std::vector<Column> all = columns_of(shared_.document);
-    for (const QString& id : shown_)
-      for (const Column& c : all)
-        if (c.id() == id) columns.push_back(c);
-  }
-  data_.set(shared_.document, columns, candidates());
-  axis_ = std::clamp(axis_, 0, std::max(0, int(data_.axes().size()) - 1));
-  base_ = QImage();
-  relight();
 }
 
 void ParallelView::relight() {
@@ -298,28 +253,7 @@ QJsonObject ParallelView::viewport() const {
 void ParallelView::set_viewport(const QJsonObject& v) {
   saved_ = v;
   stale_ = true;
-  if (isVisible()) catch_up();
-}
-
-void ParallelView::restore(const QJsonObject& v) {
-  all_candidates_ = v["all"].toBool();
-  shown_.clear();
-  const QJsonArray axes = v["axes"].toArray();
-  for (const QJsonValue& a : axes) shown_.push_back(a["id"].toString());
-  reload();
-  for (const QJsonValue& a : axes) {
-    const int n = data_.axis(a["id"].toString());
-    if (n < 0) continue;
-    data_.set_log(n, a["log"].toBool());
-    data_.set_flip(n, a["flip"].toBool());
-    const QJsonArray brush = a["brush"].toArray();
-    const ParallelAxis& axis = data_.axes()[size_t(n)];
-    if (brush.size() == 2)
-      set_brush(n, std::pair{axis.position(brush[0].toDouble()) - 1e-6,
-                             axis.position(brush[1].toDouble()) + 1e-6});
-  }
-  base_ = QImage();
-  relight();
+  if (isVisible()) catch_up_soon();
 }
 
 View* make_parallel_view(Shared shared, QWidget* parent) {

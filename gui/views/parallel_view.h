@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gui/models/parallel_data.h"
+#include "gui/views/slices.h"
 #include "gui/views/view.h"
 
 namespace nautilus::gui {
@@ -22,7 +23,9 @@ class ParallelView : public View {
   QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
-  bool busy() const override { return later_.isActive() || refine_.isActive(); }
+  bool busy() const override {
+    return later_.isActive() || refine_.isActive() || making_.slices.busy();
+  }
 
   const ParallelData& data() const { return data_; }
   int axis() const { return axis_; }  // that keys act on
@@ -56,7 +59,20 @@ class ParallelView : public View {
  private:
   enum class Drag : uint8_t { None, Axis, Brush, MoveBrush, Pan };
   void make_actions();
+  // Lines and axes from the document, in steps (parallel_load.cpp).
+  struct Making {
+    ParallelData data;
+    std::vector<ParallelAxis> before;
+    std::vector<Column> columns;  // that may become axes
+    size_t next = 0;
+    bool chosen = false;  // by the user: each is shown
+    Slices slices;
+  };
+  std::vector<Column> possible_columns() const;
   std::vector<Column> default_columns() const;
+  void begin_making();
+  bool make_step();  // whether there is more to do
+  void end_making();
   std::vector<int> candidates() const;
   QSizeF extent() const { return page_.value_or(QSizeF(size())); }
   double spacing() const;
@@ -65,8 +81,9 @@ class ParallelView : public View {
   int line_at(const QPointF& at) const;  // candidate
   void relight();                        // which lines are lit; then repaints
   void reload_shown();                   // now if it is on screen, else when it comes there
-  void catch_up();
-  void restore(const QJsonObject& v);
+  void catch_up();                       // now
+  void catch_up_soon();                  // in slices
+  void restore_axes(const QJsonObject& v);
   void isolate_soon();
   void scroll_to(double x);
   void key_brush(int direction, bool grow);
@@ -81,6 +98,7 @@ class ParallelView : public View {
   QColor line_colour(int index) const;
 
   ParallelData data_;
+  Making making_;
   std::vector<QString> shown_;  // ids of columns; empty: the default
   std::vector<uint8_t> lit_;
   int lit_count_ = 0;
