@@ -161,21 +161,18 @@ Expected<int> Engine::add_by_hand(int parent, const std::vector<poly::TransformS
     set_state(id, step.node, step.reason);
   } else if (const poly::Verification v = poly::verify(step.schedule, options_.isl_quota); !v.ok) {
     n.verdict = v.verdict.kind;
-    set_state(id,
-              v.verdict.kind == poly::VerdictKind::Illegal ? NodeState::Illegal
-                                                           : NodeState::Unknown,
-              "the independent verifier refuses it: " + v.verdict.why);
+    set_state(
+        id, v.verdict.kind == poly::VerdictKind::Illegal ? NodeState::Illegal : NodeState::Unknown,
+        "the independent verifier refuses it: " + v.verdict.why);
   } else {
     settled_.insert(id);
     cost_by_hand(id, step.schedule);
     if (n.reason.empty()) n.reason = step.note;
     ++result_.plans_costed;
-    const double before =
-        standing_.best.empty() ? INFINITY : standing_.best.begin()->first;
+    const double before = standing_.best.empty() ? INFINITY : standing_.best.begin()->first;
     enter_by_hand(id, step.schedule, true);
     changed(id);
-    if (n.state == NodeState::Complete && n.seconds < before)
-      changed(id, SearchEvent::Kind::Best);
+    if (n.state == NodeState::Complete && n.seconds < before) changed(id, SearchEvent::Kind::Best);
   }
   answer();
   return id;
@@ -187,7 +184,9 @@ std::optional<Refusal> Engine::explore_below(int node) {
   };
   if (node < 0 || node >= static_cast<int>(result_.nodes.size()))
     return refuse("there is no such node", "");
-  if (result_.nodes[node].state == NodeState::Duplicate) node = result_.nodes[node].duplicate_of;
+  if (const SearchNode& same = result_.nodes[node];
+      same.state == NodeState::Duplicate && same.duplicate_of >= 0)
+    node = same.duplicate_of;
   const SearchNode& n = result_.nodes[node];
   const bool refused = n.state == NodeState::Illegal || n.state == NodeState::Unknown ||
                        n.state == NodeState::Failed;
@@ -209,8 +208,7 @@ std::optional<Refusal> Engine::explore_below(int node) {
   if (node != 0) {
     // What was cut by plans elsewhere is open again here. Nodes that are still to be replayed wait
     // when that is done.
-    const bool replaying =
-        !agenda_.empty() && std::holds_alternative<Replaying>(agenda_.front());
+    const bool replaying = !agenda_.empty() && std::holds_alternative<Replaying>(agenda_.front());
     std::vector<int> depth{0}, rank{0}, listed(result_.nodes.size(), 0);
     depth.resize(result_.nodes.size());
     rank.resize(result_.nodes.size());
@@ -228,10 +226,9 @@ std::optional<Refusal> Engine::explore_below(int node) {
       push(std::move(p));
     }
     if (n.by_hand) {
-      const bool searched =
-          std::any_of(result_.nodes.begin(), result_.nodes.end(), [&](const SearchNode& child) {
-            return child.parent == node && !child.by_hand;
-          });
+      const bool searched = std::any_of(
+          result_.nodes.begin(), result_.nodes.end(),
+          [&](const SearchNode& child) { return child.parent == node && !child.by_hand; });
       if (!searched) push({node, {}, nullptr, depth[node], 2 * int64_t{node}, rank[node], true});
     }
   }

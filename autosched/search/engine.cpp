@@ -52,14 +52,13 @@ bool Engine::stop() {
 }
 
 double Engine::elapsed() const {
-  return spent_ +
-         (running_ ? std::chrono::duration<double>(Clock::now() - start_).count() : 0);
+  return spent_ + (running_ ? std::chrono::duration<double>(Clock::now() - start_).count() : 0);
 }
 
 Engine::Clock::time_point Engine::deadline() const {
   if (budget_.seconds <= 0) return Clock::time_point::max();
   return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                      std::min(budget_.seconds, 1e9) - spent_));
+                      std::clamp(budget_.seconds - spent_, -1e9, 1e9)));
 }
 
 // What isl or a loop gave up because the moment had come says nothing about the node.
@@ -234,8 +233,7 @@ bool Engine::perform(Decision& d) {
   if (!fresh) {
     n.duplicate_of = it->second;
     ++result_.duplicates;
-    set_state(p.node, NodeState::Duplicate,
-              "the same state as node " + std::to_string(it->second));
+    set_state(p.node, NodeState::Duplicate, "the same state as node " + std::to_string(it->second));
     return true;
   }
   changed(p.node);

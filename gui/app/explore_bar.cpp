@@ -56,7 +56,7 @@ ExploreBar::ExploreBar(const Document& document, const LiveSearch& search, const
       tr("What is explored: everything, or what lies below a candidate (Ctrl+R "
          "takes the selected one); click for everything again"));
   target_->setAccessibleName(tr("Target"));
-  connect(target_, &QToolButton::clicked, this, &ExploreBar::whole_tree_requested);
+  connect(target_, &QToolButton::clicked, commands.action("search.whole"), &QAction::trigger);
   addWidget(target_);
   addSeparator();
   put("go.back", "◂");

@@ -1,5 +1,5 @@
-// The tool bar of the search: what is explored, explore, pause, step, stop, budgets, and below which
-// candidate.
+// The tool bar of the search: what is explored, explore, pause, step, stop, budgets, and below
+// which candidate.
 #pragma once
 
 #include <QToolBar>
@@ -25,9 +25,6 @@ class ExploreBar : public QToolBar {
   // Why sizes and machine cannot be changed now; "": they can.
   void set_locked(const QString& why);
   const QString& locked() const { return locked_; }
-
- Q_SIGNALS:
-  void whole_tree_requested();
 
  private:
   void show_document();

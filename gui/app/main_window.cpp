@@ -33,6 +33,9 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     selection_.clear();
     bench_.set_work(document_.session());
   });
+  // Before the views, which ask again.
+  connect(&document_, &Document::options_changed, this,
+          [this] { bench_.set_options(document_.session().options); });
   start_ = new StartPage(this);
   setCentralWidget(start_);
   make_docks();
@@ -67,6 +70,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
           [this](const QString& why) { tell_problem(tr("The search refused"), why); });
   connect(&search_, &LiveSearch::ended, this, &MainWindow::search_ended);
   connect(&search_, &LiveSearch::phase_changed, this, &MainWindow::update_commands);
+  connect(&search_, &LiveSearch::root_changed, this, &MainWindow::update_commands);
   connect(&search_, &LiveSearch::phase_changed, this, &MainWindow::show_status);
   connect(&document_, &Document::progress, this, &MainWindow::show_status);
   connect(&document_, &Document::reset, this, &MainWindow::show_status);
@@ -102,7 +106,9 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
 }
 
 MainWindow::~MainWindow() {
+  search_.drop();  // its last words go to what is still there
   QThreadPool::globalInstance()->waitForDone();
+  if (may_close_) forget_recovery();  // what was still being written when it closed
   disconnect(qApp, nullptr, this, nullptr);
   qDeleteAll(docks_);  // while what they show is there
 }

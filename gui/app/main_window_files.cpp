@@ -109,9 +109,10 @@ void MainWindow::import_measurements(const QString& file) {
   ++opening_;
   new Snapshot(
       document_,
-      [this, file](std::shared_ptr<sched::Session> copy) {
+      [this, file, document = documents_](std::shared_ptr<sched::Session> copy) {
         if (!copy) {
           --opening_;
+          measurements_imported(-1);
           return;
         }
         const auto job = [copy, file]() -> Expected<Import> {
@@ -119,9 +120,10 @@ void MainWindow::import_measurements(const QString& file) {
           if (!content) return content.error();
           return read_measurements(*content, *copy, QFileInfo(file).fileName().toStdString());
         };
-        in_background<Expected<Import>>(this, job, [this](Expected<Import> found) {
+        in_background<Expected<Import>>(this, job, [this, document](Expected<Import> found) {
           --opening_;
-          show_imported(found);
+          if (document == documents_) return show_imported(found);
+          measurements_imported(-1);  // its rows are about candidates that are gone
         });
       },
       this);

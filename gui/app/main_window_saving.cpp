@@ -78,16 +78,18 @@ void MainWindow::write_ended() {
 
 void MainWindow::save(const QString& file) {
   notes_->write();
-  write(file, [this, file](std::optional<Refusal> bad, unsigned revision) {
+  write(file, [this, file, document = documents_](std::optional<Refusal> bad, unsigned revision) {
     if (bad) {
       tell_problem(tr("Not saved"),
                    tr("%1\n\nNothing is lost: the session is still open here, and what the file "
                       "held before is unchanged. Save it elsewhere, or make room and try again.")
                        .arg(problem_text(*bad)));
     } else {
-      document_.set_saved(file, revision);
       remember(file);
-      forget_recovery();
+      if (document == documents_) {  // else the file is of what was open before
+        document_.set_saved(file, revision);
+        forget_recovery();
+      }
       say(tr("Saved %1").arg(file));
     }
     saved(!bad);
@@ -129,6 +131,7 @@ void MainWindow::closeEvent(QCloseEvent* e) {
     if (!on_start_page()) QSettings().setValue("layout", saveState());
     forget_recovery();
     search_.drop();
+    may_close_ = true;
     e->accept();
     return;
   }
@@ -175,13 +178,15 @@ void MainWindow::autosave() {
   if (!document_.modified() || !writes_.empty() || on_problem_ || now == copied_) return;
   if (document_.nodes().size() <= 1) return;
   recovery_folder().mkpath(".");
-  write(recovery_file(), [this](std::optional<Refusal> bad, unsigned revision) {
-    if (!bad)
-      copied_ = revision;
-    else if (document_.modified())
-      say(tr("cannot keep a copy for recovery: %1").arg(problem_text(*bad)));
-    if (!document_.modified()) QFile::remove(recovery_file());  // saved meanwhile
-  });
+  write(recovery_file(),
+        [this, document = documents_](std::optional<Refusal> bad, unsigned revision) {
+          if (document != documents_) return void(QFile::remove(recovery_file()));
+          if (!bad)
+            copied_ = revision;
+          else if (document_.modified())
+            say(tr("cannot keep a copy for recovery: %1").arg(problem_text(*bad)));
+          if (!document_.modified()) QFile::remove(recovery_file());  // saved meanwhile
+        });
 }
 
 }  // namespace nautilus::gui

@@ -144,6 +144,10 @@ void Bench::set_work(const sched::Session& s) {
   });
 }
 
+void Bench::set_options(const sched::SearchOptions& o) {
+  thread_->add([o](Workpiece& w) { w.options = o; });
+}
+
 std::vector<sched::SearchNode> Bench::path_nodes(const sched::SearchResult& r, int node) {
   std::vector<sched::SearchNode> out;
   const int count = static_cast<int>(r.nodes.size());

@@ -65,6 +65,8 @@ class Bench : public QObject {
   // Another document: what is under way is cancelled. A program that cannot be read is told by
   // `failed`, and so is every job about it.
   void set_work(const sched::Session& s);
+  // Another machine for the same program: what is asked from now on is about it.
+  void set_options(const sched::SearchOptions& o);
   // The steps from the root to a node, copied, to hand to a job.
   static std::vector<sched::SearchNode> path_nodes(const sched::SearchResult& r, int node);
 

@@ -14,6 +14,7 @@ CandidateTable::CandidateTable(const Document& d, const FilterStack& f, const Th
   later_.setInterval(250);
   connect(&later_, &QTimer::timeout, this, &CandidateTable::resort);
   connect(&d, &Document::reset, this, &CandidateTable::reload);
+  connect(&d, &Document::options_changed, this, &CandidateTable::reload);  // levels are columns
   connect(&d, &Document::appended, this, &CandidateTable::grow);
   connect(&d, &Document::changed, this, &CandidateTable::changed);
   connect(&d, &Document::measured_changed, this, [this](int id) { changed({id}); });

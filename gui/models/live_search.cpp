@@ -35,10 +35,12 @@ void LiveSearch::drop() {
   if (std::exchange(root_, 0) != 0) root_changed(0);
 }
 
-void LiveSearch::on_interface(std::function<void()> f) {
-  QMetaObject::invokeMethod(this, [this, life = life_.load(), f = std::move(f)] {
-    if (life == life_) f();
-  });
+LiveSearch::Teller LiveSearch::teller() {
+  return [this, life = life_](std::function<void()> f) {
+    QMetaObject::invokeMethod(this, [this, life, f = std::move(f)] {
+      if (life == life_) f();
+    });
+  };
 }
 
 // What opening a spec leaves: the program as it was written, which a search begins with.
@@ -59,15 +61,16 @@ void LiveSearch::ensure() {
   const bool begins = only_the_program(document_);
   ids_.resize(begins ? 0 : document_.nodes().size());
   for (size_t k = 0; k < ids_.size(); ++k) ids_[k] = static_cast<int>(k);
-  const auto ended_by_itself = [this](sched::StopReason reason, const std::string& note) {
-    on_interface([this, reason, note] {
+  const Teller tell = teller();
+  const auto ended_by_itself = [this, tell](sched::StopReason reason, const std::string& note) {
+    tell([this, reason, note] {
       drain(true);
       set_phase(Phase::Paused);
       ended(reason, text(note));
     });
   };
-  const auto was_refused = [this](const Refusal& r) {
-    on_interface([this, why = text(r.text())] {
+  const auto was_refused = [this, tell](const Refusal& r) {
+    tell([this, why = text(r.text())] {
       if (phase_ == Phase::Running) set_phase(Phase::Paused);
       refused(why);
     });
@@ -79,8 +82,12 @@ void LiveSearch::ensure() {
   else
     new Snapshot(
         document_,
-        [this, life = life_.load()](std::shared_ptr<sched::Session> copy) {
-          if (copy && life == life_) worker_->go_on_from(std::move(copy->result));
+        [this, life = life_](std::shared_ptr<sched::Session> copy) {
+          if (!copy || life != life_) return;
+          // The document may have grown while it was copied.
+          for (size_t k = ids_.size(); k < copy->result.nodes.size(); ++k)
+            ids_.push_back(static_cast<int>(k));
+          worker_->go_on_from(std::move(copy->result));
         },
         this);
   timer_.start();
@@ -96,9 +103,9 @@ void LiveSearch::explore(const Allowance& allowance) {
 
 void LiveSearch::pause() {
   if (phase_ != Phase::Running) return;
-  worker_->post([this](Worker& w) {
+  worker_->post([this, tell = teller()](Worker& w) {
     w.rest();
-    on_interface([this] {
+    tell([this] {
       drain(true);
       set_phase(Phase::Paused);
     });
@@ -107,12 +114,12 @@ void LiveSearch::pause() {
 
 void LiveSearch::step() {
   ensure();
-  worker_->post([this](Worker& w) {
+  worker_->post([this, tell = teller()](Worker& w) {
     w.rest();
-    if (!w.exploration) return;
+    if (!w.ready()) return;
     const sched::StopReason reason = w.exploration->step();
     w.answer_changed();
-    on_interface([this, reason, left = !w.exploration->exhausted()] {
+    tell([this, reason, left = !w.exploration->exhausted()] {
       drain(true);
       set_phase(Phase::Paused);
       if (!left) ended(reason, {});
@@ -123,13 +130,13 @@ void LiveSearch::step() {
 
 void LiveSearch::stop() {
   if (!worker_) return;
-  worker_->post([this](Worker& w) {
+  worker_->post([this, tell = teller()](Worker& w) {
     w.rest();
     if (w.exploration) {
       w.exploration->close();
       w.answer_changed();
     }
-    on_interface([this] {
+    tell([this] {
       drain(true);
       drop();
     });
@@ -140,10 +147,10 @@ void LiveSearch::explore_below(int node) {
   ensure();
   const int below = to_exploration(node);
   if (below < 0) return;
-  worker_->post([this, node, below](Worker& w) {
+  worker_->post([this, tell = teller(), node, below](Worker& w) {
     if (!w.exploration) return;
     if (auto bad = w.exploration->explore_below(below)) return w.reports().refused(*bad);
-    on_interface([this, node] {
+    tell([this, node] {
       root_ = node;
       root_changed(node);
     });
@@ -170,17 +177,21 @@ void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>&
   if (below < 0) return done(-1, tr("the candidate is gone"));
   const int asked = next_by_hand_++;
   by_hand_[asked] = std::move(done);
-  const auto answer = [this, asked](int id, const QString& why) {
-    on_interface([this, asked, id, why] {
+  const auto answer = [this, tell = teller(), asked](int id, const QString& why) {
+    tell([this, asked, id, why] {
       drain(true);
       if (const auto waiting = by_hand_.extract(asked)) waiting.mapped()(to_document(id), why);
     });
   };
   worker_->post([steps, answer, below](Worker& w) {
     if (!w.exploration) return answer(-1, tr("the search could not begin"));
-    const Expected<int> made = w.exploration->add_by_hand(below, steps);
-    w.answer_changed();
-    answer(made ? *made : -1, made ? QString() : text(made.error().text()));
+    try {
+      const Expected<int> made = w.exploration->add_by_hand(below, steps);
+      w.answer_changed();
+      answer(made ? *made : -1, made ? QString() : text(made.error().text()));
+    } catch (const std::exception& e) {  // whoever asked waits for an answer
+      answer(-1, text(e.what()));
+    }
   });
 }
 
@@ -223,7 +234,7 @@ void LiveSearch::take(Batch b) {
     document_.set_answer(b.best ? renumbered(*b.best) : r.best,
                          b.pareto ? renumbered(*b.pareto) : r.pareto);
   }
-  if (b.progress) document_.set_progress(b.plans, b.structures, b.elapsed);
+  if (b.progress) document_.set_outcome(b.figures);
 }
 
 void LiveSearch::set_phase(Phase p) {

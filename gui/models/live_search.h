@@ -1,10 +1,10 @@
-// The search behind the window: sched::Exploration on a thread and an isl context of its own. What it
-// finds arrives at the document in batches, ten times a second; nothing here waits for the thread.
+// The search behind the window: sched::Exploration on a thread and an isl context of its own. What
+// it finds arrives at the document in batches, ten times a second; nothing here waits for the
+// thread.
 #pragma once
 
 #include <QObject>
 #include <QTimer>
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -59,8 +59,11 @@ class LiveSearch : public QObject {
   class Worker;
   struct Batch;
   bool knows_all() const;  // every node of the document
-  void ensure();  // an exploration that knows every node of the document
-  void on_interface(std::function<void()> f);  // from the thread; dropped with the exploration
+  void ensure();           // an exploration that knows every node of the document
+  // Made on the interface thread, called on the other: runs what it is given on the interface
+  // thread, unless the exploration that it was made for was dropped meanwhile.
+  using Teller = std::function<void(std::function<void()>)>;
+  Teller teller();
   void drain(bool everything);
   void take(Batch batch);
   void set_phase(Phase p);
@@ -74,7 +77,7 @@ class LiveSearch : public QObject {
   Phase phase_ = Phase::Off;
   std::vector<int> ids_;  // of the document, by the exploration's
   int root_ = 0;
-  std::atomic<int> life_{0};  // of explorations: counts up
+  int life_ = 0;                                                     // of explorations: counts up
   std::map<int, std::function<void(int, const QString&)>> by_hand_;  // who waits for an answer
   int next_by_hand_ = 0;
 };

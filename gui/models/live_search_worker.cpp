@@ -1,5 +1,8 @@
 #include "gui/models/live_search_worker.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "compiler/driver/searching.h"
 #include "compiler/profile/profile.h"
 
@@ -40,6 +43,10 @@ void LiveSearch::Worker::post(std::function<void(Worker&)> command) {
 
 void LiveSearch::Worker::go_on_from(sched::SearchResult so_far) {
   {
+    const std::lock_guard lock(batch_mutex_);
+    first_added_ = static_cast<int>(so_far.nodes.size());
+  }
+  {
     const std::lock_guard lock(mutex_);
     so_far_ = std::move(so_far);
   }
@@ -55,33 +62,42 @@ void LiveSearch::Worker::begin() {
     so_far = *std::exchange(so_far_, std::nullopt);
   }
   auto p = poly::parse_naut(poly::make_context(), naut_, "program");
-  if (!p) return reports_.refused(p.error());
+  if (!p) return void(cannot_begin_ = p.error());
   auto program = std::make_shared<const poly::Program>(*std::move(p));
   const auto numerics = tile::numerics_from_name(options_.numerics);
   if (!numerics)
-    return reports_.refused(
-        {"search", "", "there are no numerics '" + options_.numerics + "'", ""});
+    return void(cannot_begin_ =
+                    Refusal{"search", "", "there are no numerics '" + options_.numerics + "'", ""});
   ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(options_.machine)));
   const auto sink = [this](const sched::SearchEvent& e) { on_event(e); };
   auto made =
       so_far.nodes.empty()
           ? sched::Exploration::start(program, options_, *ops_.back(), sink)
           : sched::Exploration::resume(program, options_, std::move(so_far), *ops_.back(), sink);
-  if (!made) return reports_.refused(made.error());
+  if (!made) return void(cannot_begin_ = made.error());
   exploration = *std::move(made);
 }
 
+bool LiveSearch::Worker::ready() {
+  if (!exploration && cannot_begin_) reports_.refused(*cannot_begin_);
+  return exploration != nullptr;
+}
+
 void LiveSearch::Worker::use_machine(const sched::Machine& m) {
-  if (!exploration) return;
+  if (!ready()) return;
   const auto numerics = tile::numerics_from_name(options_.numerics);
   ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(m)));
   if (auto bad = exploration->set_machine(m, *ops_.back())) reports_.refused(*bad);
 }
 
 void LiveSearch::Worker::go(const Allowance& a) {
-  if (!exploration) return;
+  if (!ready()) return;
   const sched::SearchResult& r = exploration->result();
-  const auto more = [](auto have, auto add) { return add > 0 ? have + add : 0; };
+  const auto more = []<class T>(T have, T add) -> T {  // what a file says may be anything
+    const double sum = static_cast<double>(have) + static_cast<double>(add);
+    const double most = static_cast<double>(std::numeric_limits<T>::max());
+    return add > 0 ? static_cast<T>(std::min(sum, most)) : T{};
+  };
   budget_ = {};
   budget_.seconds = more(r.seconds, a.seconds);
   budget_.nodes = more(static_cast<int>(r.nodes.size()), a.nodes);
@@ -115,14 +131,18 @@ void LiveSearch::Worker::part_of_run() {
 }
 
 void LiveSearch::Worker::run() {
-  begin();
+  try {
+    begin();
+  } catch (const std::exception& e) {
+    cannot_begin_ = Refusal{"search", "", e.what(), "smaller sizes"};
+  }
   for (std::function<void(Worker&)> command; next(command); command = nullptr) {
     try {
       if (command)
         command(*this);
       else
         part_of_run();
-    } catch (const isl::exception& e) {  // out of operations where nobody expected it
+    } catch (const std::exception& e) {  // out of operations, or a number too large for its type
       going_ = false;
       reports_.refused({"search", "", e.what(), "go on from here, or with smaller sizes"});
     }
@@ -137,16 +157,31 @@ void LiveSearch::Worker::answer_changed() {
   const std::lock_guard lock(batch_mutex_);
   batch_.best = r.best;
   batch_.pareto = r.pareto;
-  batch_.plans = r.plans_costed, batch_.structures = r.structures_verified;
-  batch_.elapsed = r.seconds;
+  take_figures();
+}
+
+void LiveSearch::Worker::take_figures() {
+  const sched::SearchResult& r = exploration->result();
+  sched::SearchResult& f = batch_.figures;
+  f.plans_costed = r.plans_costed;
+  f.structures_verified = r.structures_verified;
+  f.duplicates = r.duplicates;
+  f.seconds = r.seconds;
+  f.first_plan_seconds = r.first_plan_seconds;
+  f.stop_reason = r.stop_reason;
+  f.note = r.note;
   batch_.progress = true;
 }
 
 void LiveSearch::Worker::on_event(const sched::SearchEvent& e) {
   const std::lock_guard lock(batch_mutex_);
-  batch_.plans = e.plans_costed;
-  batch_.structures = e.structures_verified;
-  batch_.elapsed = e.elapsed;
+  if (exploration) take_figures();
+  sched::SearchResult& f = batch_.figures;
+  f.plans_costed = e.plans_costed;
+  f.structures_verified = e.structures_verified;
+  f.seconds = e.elapsed;
+  // Whoever goes on from here has to look whether the structure in hand has all its plans.
+  f.stop_reason = sched::StopReason::Interrupted;
   batch_.progress = true;
   if (!e.node) return;
   const int id = e.node->id;

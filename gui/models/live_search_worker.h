@@ -1,6 +1,7 @@
 // The thread of a live search. Commands run in order between two parts of a run.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -18,9 +19,8 @@ struct LiveSearch::Batch {
   std::map<int, sched::SearchNode> changed;
   std::optional<std::vector<int>> best;
   std::optional<std::vector<int>> pareto;
-  int plans = 0, structures = 0;
-  double elapsed = 0;
-  bool progress = false;
+  sched::SearchResult figures;  // without nodes and lists
+  bool progress = false;        // there are figures
 };
 
 class LiveSearch::Worker {
@@ -49,6 +49,7 @@ class LiveSearch::Worker {
   void rest() { going_ = false; }
   void use_machine(const sched::Machine& m);
   void answer_changed();
+  bool ready();  // false: the search could not begin, which is told again
   const Reports& reports() const { return reports_; }
 
  private:
@@ -57,10 +58,12 @@ class LiveSearch::Worker {
   bool next(std::function<void(Worker&)>& command);
   void part_of_run();
   void on_event(const sched::SearchEvent& e);
+  void take_figures();  // of the exploration, into the batch
   std::string naut_;
   sched::SearchOptions options_;
   std::optional<sched::SearchResult> so_far_;
   const Reports reports_;
+  std::optional<Refusal> cannot_begin_;
   std::vector<std::unique_ptr<sched::OpsProvider>> ops_;
   sched::Budget budget_;
   bool going_ = false;

@@ -32,7 +32,7 @@ PlanStagesPtr stages_of(const Workpiece& w, const CancelToken& cancel,
   };
   static std::mutex mutex;
   static std::deque<Known> known;  // last used first
-  std::string key = spec.path.toStdString() + "\n";
+  std::string key = w.options.machine.id + "\n" + spec.path.toStdString() + "\n";
   for (const sched::SearchNode& n : path) {
     key += std::to_string(n.id) + "\n";
     for (const poly::TransformStep& s : n.steps) key += s.name + s.params + "\n";

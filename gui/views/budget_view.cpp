@@ -57,6 +57,7 @@ BudgetView::BudgetView(Shared shared, QWidget* parent) : View(shared, parent) {
     if (parts & (Selection::TreeNode | Selection::Statement | Selection::Hover)) canvas_->update();
   });
   connect(&shared_.document, &Document::reset, this, &BudgetView::ask);
+  connect(&shared_.document, &Document::options_changed, this, &BudgetView::ask);
   connect(&shared_.bench, &Bench::failed, this,
           [this](QObject* asker, const QString&, const QString& why) {
             if (asker != this) return;

@@ -23,6 +23,7 @@ CodeView::CodeView(Shared shared, QWidget* parent) : View(shared, parent) {
         if (!p.text->hasFocus()) p.text->reveal();
   });
   connect(&shared_.document, &Document::reset, this, &CodeView::ask);
+  connect(&shared_.document, &Document::options_changed, this, &CodeView::ask);
   connect(&shared_.bench, &Bench::failed, this,
           [this](QObject* asker, const QString&, const QString& why) {
             if (asker != this) return;
@@ -47,6 +48,7 @@ void CodeView::ask() {
   }
   stale_ = false;
   if (node < 0 || shared_.document.empty()) {
+    ++plans_;
     plan_.reset();
     asked_ = false;
     for (Pane& p : panes_) fill(p);
@@ -64,6 +66,7 @@ void CodeView::ask() {
 
 void CodeView::answer(PlanStagesPtr made) {
   asked_ = false;
+  ++plans_;
   plan_ = std::move(made);
   fill_list();
   for (Pane& p : panes_) fill(p);
@@ -112,9 +115,9 @@ void CodeView::make_on_demand(const Stage& s) {
       [source = *plan_->source, what, cuda = *plan_->find(QStringLiteral("cuda"))] {
         return make_assembly(source, what, cuda);
       },
-      [this, of = plan_](Stage made) {
+      [this, of = plans_](Stage made) {
         --making_;
-        if (of != plan_) return;
+        if (of != plans_) return;
         auto with = std::make_shared<PlanStages>(*plan_);
         for (Stage& t : with->stages)
           if (t.id == made.id) t = made;

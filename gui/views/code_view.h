@@ -68,6 +68,7 @@ class CodeView : public View {
   int active_ = 0;
   bool asked_ = false, stale_ = true;
   int making_ = 0;
+  int plans_ = 0;  // counts them: what was made for another comes too late
   Focus hovered_;
   QListWidget* list_ = nullptr;
   QSplitter* splitter_ = nullptr;

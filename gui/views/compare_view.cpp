@@ -45,10 +45,12 @@ CompareView::CompareView(Shared shared, QWidget* parent) : View(shared, parent) 
         if (node >= 0) shared_.document.set_pinned(node, !shared_.document.pinned(node));
       });
   connect(&shared_.document, &Document::pins_changed, this, &CompareView::ask);
-  connect(&shared_.document, &Document::reset, this, [this] {
+  const auto anew = [this] {
     asked_for_.clear();
     ask();
-  });
+  };
+  connect(&shared_.document, &Document::reset, this, anew);
+  connect(&shared_.document, &Document::options_changed, this, anew);
   connect(&shared_.document, &Document::measured_changed, this, [this](int id) {
     if (std::count(asked_for_.begin(), asked_for_.end(), id)) asked_for_.clear(), ask();
   });

@@ -55,8 +55,8 @@ class LessonView : public View, public LessonPlayer {
   // What is made in the background before a lesson begins.
   struct Prepared {
     Expected<sched::Session> session;
-    std::shared_ptr<const sched::SearchResult> searched;  // what the lesson's search found
-    LessonRun::Kept kept;
+    std::shared_ptr<const sched::SearchResult> searched = {};  // what the lesson's search found
+    LessonRun::Kept kept = {};
   };
   static Prepared prepare(const Lesson& l, LessonRun::Kept kept);
   void begin(Lesson l, Prepared made);

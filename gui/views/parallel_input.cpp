@@ -104,7 +104,9 @@ void ParallelView::mouseReleaseEvent(QMouseEvent* e) {
   const bool moved = (e->position() - pressed_).manhattanLength() > 3;
   if (was == Drag::Axis) setCursor(Qt::OpenHandCursor);
   if (e->button() == Qt::LeftButton && !moved) {
-    if ((was == Drag::Brush || was == Drag::MoveBrush) && data_.axes()[size_t(drag_axis_)].brush)
+    const bool there = drag_axis_ >= 0 && drag_axis_ < int(data_.axes().size());
+    if ((was == Drag::Brush || was == Drag::MoveBrush) && there &&
+        data_.axes()[size_t(drag_axis_)].brush)
       set_brush(drag_axis_, std::nullopt);
     if (was == Drag::Pan)
       if (const int node = line_at(e->position()); node >= 0) {

@@ -120,7 +120,8 @@ void ParallelView::set_flip(int axis, bool on) {
 }
 
 void ParallelView::move_axis(int from, int to) {
-  if (from == to || to < 0 || to >= int(data_.axes().size())) return;
+  const int count = int(data_.axes().size());
+  if (from == to || from < 0 || to < 0 || from >= count || to >= count) return;
   data_.move(from, to);
   shown_.clear();
   for (const ParallelAxis& a : data_.axes()) shown_.push_back(a.column.id());
@@ -141,6 +142,7 @@ void ParallelView::show_axis(const QString& id, bool on) {
 }
 
 void ParallelView::set_brush(int axis, std::optional<std::pair<double, double>> span) {
+  if (axis < 0 || axis >= int(data_.axes().size())) return;  // gone meanwhile
   data_.set_brush(axis, span);
   std::vector<uint8_t> now = data_.lit();
   lit_ = std::move(now);

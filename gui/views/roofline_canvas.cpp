@@ -18,6 +18,13 @@ RooflineCanvas::RooflineCanvas(Shared shared, QWidget* parent)
   later_.setInterval(250);
   connect(&later_, &QTimer::timeout, this, &RooflineCanvas::grown);
   connect(&shared_.document, &Document::reset, this, &RooflineCanvas::document_reset);
+  connect(&shared_.document, &Document::options_changed, this, [this] {  // other roofs and levels
+    hovered_ = hovered_roof_ = -1;
+    cloud_.begin(shared_.document);
+    fresh_ = true;
+    find_roofs();
+    grow();
+  });
   connect(&shared_.document, &Document::appended, this, [this] {
     if (!grow_.busy()) grow();
   });

@@ -8,6 +8,8 @@
 namespace nautilus::gui {
 namespace {
 
+constexpr size_t kMostLevels = 32;  // those that are shown are bits of a word
+
 bool drawable(const sched::RooflinePoint& p) {
   return p.intensity > 0 && p.achieved > 0 && std::isfinite(p.intensity) &&
          std::isfinite(p.achieved);
@@ -68,6 +70,7 @@ void RooflineCloud::begin(const Document& d) {
   const sched::Machine& machine = d.session().options.machine;
   arithmetic_ = highest_arithmetic(machine);
   for (const sched::MemoryLevel& l : machine.levels) {
+    if (levels.size() == kMostLevels) break;
     levels.push_back(l.name);
     bandwidth_.push_back(l.best_bandwidth());
   }
@@ -128,6 +131,7 @@ void RooflineCloud::make_points(const Document& d, const sched::SearchNode& n,
     if (!drawable(p)) continue;
     size_t level = 0;
     while (level < levels.size() && levels[level] != p.level) ++level;
+    if (level == kMostLevels) continue;
     if (level == levels.size()) levels.push_back(p.level), bandwidth_.push_back(0);
     const double achieved = p.achieved / slower;
     const double bound = attainable(bandwidth_[level], arithmetic_, p.intensity);

@@ -5,6 +5,7 @@
 
 #include "gui/views/quantity.h"
 #include "gui/views/search_tree_canvas.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::gui {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 // "tile(node 3, sizes -1 -1 64)"
 QString step_text(const poly::TransformStep& s) {
   QString text = QString::fromStdString(s.name);
-  const auto j = nlohmann::json::parse(s.params, nullptr, false);
+  const nlohmann::json j = poly::read_json(s.params);
   QStringList parts;
   if (j.is_object())
     for (auto& [key, value] : j.items())

@@ -61,6 +61,7 @@ TableView::TableView(Shared shared, QWidget* parent)
   connect(&model_, &QAbstractItemModel::rowsInserted, this, &TableView::count);
   connect(&model_, &QAbstractItemModel::columnsInserted, this, &TableView::widths);
   connect(&shared_.document, &Document::reset, this, &TableView::widths);
+  connect(&shared_.document, &Document::options_changed, this, &TableView::widths);
   connect(&shared_.document, &Document::pins_changed, table_->viewport(),
           QOverload<>::of(&QWidget::update));
   connect(&shared_.document, &Document::answer_changed, table_->viewport(),
@@ -247,9 +248,10 @@ void TableView::menu(const QPoint& at) {
   const Column& c = model_.columns()[size_t(cell.column())];
   if (const auto f = n ? filter_like(shared_.document, *n, c) : std::nullopt) {
     menu.addAction(tr("Filter: %1").arg(to_string(*f)), this,
-                   [this, cell] { filter_by(cell, false); });
+                   [this, cell = QPersistentModelIndex(cell)] { filter_by(cell, false); });
     if (f->op == Filter::Op::Equal || f->op == Filter::Op::LessEqual)
-      menu.addAction(tr("Filter: all but these"), this, [this, cell] { filter_by(cell, true); });
+      menu.addAction(tr("Filter: all but these"), this,
+                     [this, cell = QPersistentModelIndex(cell)] { filter_by(cell, true); });
     menu.addSeparator();
   }
   menu.addAction(

@@ -14,8 +14,6 @@
 
 namespace nautilus::gui {
 
-class Commands;  // app/commands.h: what the program can do, for the palette and lessons
-
 struct Shared {
   Document& document;
   Selection& selection;
@@ -48,7 +46,8 @@ class View : public QWidget {
   Shared shared_;
 };
 
-// What the lesson view (name() "lesson") is besides: whoever starts lessons by name (menu, start page,
+// What the lesson view (name() "lesson") is besides: whoever starts lessons by name (menu, start
+// page,
 // --lesson) plays them here. Whether the document may be replaced was asked before.
 class LessonPlayer {
  public:

@@ -102,6 +102,7 @@ WhyView::WhyView(Shared shared, QWidget* parent) : View(shared, parent) {
     waiting_ = false;
     ask();
   });
+  connect(&shared_.document, &Document::options_changed, this, [this] { shown_ = -2, ask(); });
   connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
     if (ids.contains(shared_.selection.now().node)) shown_ = -2, ask();
   });
