@@ -4,10 +4,32 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QToolButton>
 #include <QToolTip>
+#include <QWheelEvent>
 
 namespace nautilus::gui {
+namespace {
+
+constexpr int kMostChipWidth = 240, kChipMargins = 24;
+
+// What does not fit is reached by the wheel and by Tab; the window stays as wide as it is.
+class ChipsArea : public QScrollArea {
+ public:
+  using QScrollArea::QScrollArea;
+
+ protected:
+  void wheelEvent(QWheelEvent* e) override {
+    const QPoint by = e->angleDelta();
+    auto* bar = horizontalScrollBar();
+    bar->setValue(bar->value() - (by.x() ? by.x() : by.y()));
+    e->accept();
+  }
+};
+
+}  // namespace
 
 ChipsBar::ChipsBar(const Document& document, FilterStack& filters, QWidget* parent)
     : QWidget(parent), document_(document), filters_(filters) {
@@ -15,17 +37,19 @@ ChipsBar::ChipsBar(const Document& document, FilterStack& filters, QWidget* pare
   box->setContentsMargins(4, 2, 4, 2);
   line_ = new QLineEdit(this);
   line_->setPlaceholderText(tr("Filter: state != dominated"));
-  line_->setToolTip(tr("Only candidates that meet every condition are lit: state, seconds, bound, "
-                       "verdict, limiter, knob, depth, below, text (Ctrl+Shift+F)"));
+  line_->setToolTip(
+      tr("Only candidates that meet every condition are lit: state, seconds, bound, "
+         "verdict, limiter, knob, depth, below, text (Ctrl+Shift+F)"));
   line_->setAccessibleName(tr("New filter"));
+  line_->setMaxLength(kMostFilterText);
   line_->setMinimumWidth(220);
   line_->setMaximumWidth(360);
-  auto* completer = new QCompleter(
-      {"state != dominated", "state != illegal", "state = complete", "state = illegal",
-       "state = best", "state = measured", "state = pinned", "state = noted", "seconds < 1e-3",
-       "bound < 1e-3", "verdict = repairable", "limiter memory", "knob stages >= 2", "depth <= 5",
-       "text rolling"},
-      line_);
+  auto* completer =
+      new QCompleter({"state != dominated", "state != illegal", "state = complete",
+                      "state = illegal", "state = best", "state = measured", "state = pinned",
+                      "state = noted", "seconds < 1e-3", "bound < 1e-3", "verdict = repairable",
+                      "limiter memory", "knob stages >= 2", "depth <= 5", "text rolling"},
+                     line_);
   completer->setCaseSensitivity(Qt::CaseInsensitive);
   completer->setFilterMode(Qt::MatchContains);
   line_->setCompleter(completer);
@@ -33,8 +57,21 @@ ChipsBar::ChipsBar(const Document& document, FilterStack& filters, QWidget* pare
   chips_ = new QWidget(this);
   row_ = new QHBoxLayout(chips_);
   row_->setContentsMargins(0, 0, 0, 0);
-  box->addWidget(chips_);
-  box->addStretch(1);
+  auto* area = new ChipsArea(this);
+  area->setObjectName("chips");
+  area->setFrameShape(QFrame::NoFrame);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area->setFocusPolicy(Qt::NoFocus);
+  area->setWidgetResizable(true);
+  area->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  QToolButton sample;
+  sample.setText("✕");
+  area->setFixedHeight(sample.sizeHint().height());
+  area->setWidget(chips_);
+  chips_->setAutoFillBackground(false);
+  area->viewport()->setAutoFillBackground(false);
+  box->addWidget(area, 1);
   count_ = new QLabel(this);
   box->addWidget(count_);
   connect(line_, &QLineEdit::returnPressed, this, &ChipsBar::enter);
@@ -75,14 +112,21 @@ void ChipsBar::enter() {
 
 void ChipsBar::show_chips() {
   while (QLayoutItem* item = row_->takeAt(0)) {
-    item->widget()->deleteLater();
+    if (QWidget* w = item->widget()) {
+      w->hide();  // until it is gone
+      w->deleteLater();
+    }
     delete item;
   }
   for (size_t k = 0; k < filters_.filters().size(); ++k) {
     const QString text = to_string(filters_.filters()[k]);
     auto* chip = new QToolButton(chips_);
-    chip->setText(text);
-    chip->setToolTip(tr("Change this condition"));
+    chip->setMaximumWidth(kMostChipWidth);
+    chip->setText(chip->fontMetrics()
+                      .elidedText(text, Qt::ElideRight, kMostChipWidth - kChipMargins)
+                      .replace("&", "&&"));
+    chip->setToolTip(
+        QString("<p>%1</p><p>%2</p>").arg(text.toHtmlEscaped(), tr("Change this condition")));
     chip->setAccessibleName(tr("Filter %1").arg(text));
     connect(chip, &QToolButton::clicked, this, [this, k, text] {
       editing_ = static_cast<int>(k);
@@ -99,14 +143,16 @@ void ChipsBar::show_chips() {
     row_->addWidget(chip);
     row_->addWidget(cross);
   }
+  row_->addStretch(1);
 }
 
 void ChipsBar::show_count() {
   const QLocale l;
   const auto all = static_cast<int>(document_.nodes().size());
-  count_->setText(filters_.filters().empty()
-                      ? tr("%1 candidates").arg(l.toString(all))
-                      : tr("%1 of %2 candidates").arg(l.toString(filters_.passing()), l.toString(all)));
+  count_->setText(
+      filters_.filters().empty()
+          ? tr("%1 candidates").arg(l.toString(all))
+          : tr("%1 of %2 candidates").arg(l.toString(filters_.passing()), l.toString(all)));
 }
 
 }  // namespace nautilus::gui

@@ -11,6 +11,8 @@ class QHBoxLayout;
 
 namespace nautilus::gui {
 
+constexpr int kMostFilterText = 500;  // characters of one condition
+
 class ChipsBar : public QWidget {
   Q_OBJECT
  public:

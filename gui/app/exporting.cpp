@@ -55,6 +55,7 @@ QByteArray as_png(View& view, const Theme& theme, QSizeF size) {
   const double scale =
       std::min(kPngScale, kMostPixels / std::max({size.width(), size.height(), 1.0}));
   QImage image((size * scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+  if (image.isNull()) return {};
   image.setDevicePixelRatio(scale);
   image.fill(theme.background());
   QPainter p(&image);
@@ -63,8 +64,7 @@ QByteArray as_png(View& view, const Theme& theme, QSizeF size) {
   p.end();
   QBuffer out;
   out.open(QIODevice::WriteOnly);
-  image.save(&out, "PNG");
-  return out.data();
+  return image.save(&out, "PNG") ? out.data() : QByteArray();
 }
 
 QByteArray as_pdf(View& view, const Theme& theme, QSizeF size) {
@@ -149,6 +149,13 @@ std::optional<Refusal> export_picture(View& view, const Theme& theme, const QStr
   } else {
     return refuse(file, "'." + ending + "' is no format");
   }
+  if (content.isEmpty())
+    return Refusal{"export", file.toStdString(),
+                   QString("no picture of %1 x %2 can be made")
+                       .arg(size.width())
+                       .arg(size.height())
+                       .toStdString(),
+                   "a smaller one"};
   return sched::write_file_atomically(file.toStdString(), content.toStdString());
 }
 

@@ -98,7 +98,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
   connect(start_, &StartPage::browse_requested, this, &MainWindow::browse);
   connect(&autosave_, &QTimer::timeout, this, &MainWindow::autosave);
   autosave_.start(20'000);
-  start_->set_recent(QSettings().value("recent").toStringList(), left_behind());
+  start_->set_recent(QSettings().value("recent").toStringList(), RecoveryCopy::left_behind());
   show_start_page(true);
   update_commands();
   update_title();
@@ -141,21 +141,23 @@ void MainWindow::tell_problem(const QString& title, const QString& text) {
 
 void MainWindow::say(const QString& text) { statusBar()->showMessage(text, 8000); }
 
-void MainWindow::follow(const Link& link) {
+bool MainWindow::follow(const Link& link) {
+  bool good = true;
   if (link.node >= 0) {
-    if (document_.node(link.node))
+    good = document_.node(link.node);
+    if (good)
       selection_.select(link.node);
     else
       tell_problem(tr("Link"), tr("There is no candidate %1; the session has %2.")
                                    .arg(link.node)
                                    .arg(document_.nodes().size()));
   }
-  if (!link.lesson.isEmpty()) start_lesson(link.lesson);
-  if (link.view.isEmpty()) return;
-  if (reveal(link.view)) return;
+  if (!link.lesson.isEmpty()) good &= start_lesson(link.lesson);
+  if (link.view.isEmpty() || reveal(link.view)) return good;
   QStringList names;
   for (const View* v : views_) names << v->name();
   tell_problem(tr("Link"), tr("There is no view '%1' (%2).").arg(link.view, names.join(", ")));
+  return false;
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* e) {

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "gui/app/commands.h"
+#include "gui/app/recovery.h"
 #include "gui/models/links.h"
 #include "gui/models/live_search.h"
 #include "gui/models/measurements.h"
@@ -52,10 +53,12 @@ class MainWindow : public QMainWindow {
   void open_spec(const SpecRequest& request);
   // In the background; `saved` and `measurements_imported` say how it went.
   void save(const QString& file);
-  void autosave();  // what is not saved, to recovery_file(); every twenty seconds
+  void autosave();  // what is not saved, to recovery().file(); every twenty seconds
+  void leave();     // writes that copy, and ends the program without asking
+  const RecoveryCopy& recovery() const { return recovery_; }
   void import_measurements(const QString& file);
   void export_view_to(View& view, const QString& file);
-  void follow(const Link& link);  // node, view and lesson
+  bool follow(const Link& link);  // node, view and lesson; false: one is not there, which it tells
   bool start_lesson(const QString& name);
   void explore();
   // Opening, saving, the bench or a view is still at work.
@@ -67,12 +70,6 @@ class MainWindow : public QMainWindow {
   }
   void tell_problem(const QString& title, const QString& text);
   void say(const QString& text);  // in the status bar
-
-  // Where a copy of what is not saved is kept, and those that other programs left when they
-  // crashed.
-  static QString recovery_file();
-  static bool is_recovery_file(const QString& file);
-  static QStringList left_behind();
 
  Q_SIGNALS:
   void opened(bool good);
@@ -99,6 +96,7 @@ class MainWindow : public QMainWindow {
   void update_commands();
   // main_window_files.cpp
   void browse();
+  void open_here(const Link& link, const std::function<void()>& then);
   bool show_opened(Expected<Opened> found, const Link& link);
   void browse_import();
   void show_imported(const Expected<Import>& found);
@@ -149,7 +147,7 @@ class MainWindow : public QMainWindow {
   int documents_ = 0;                         // counts them
   std::deque<std::function<void()>> writes_;  // the first is under way
   unsigned copied_ = 0;                       // revision of the copy for recovery
-  QString recovered_from_;
+  RecoveryCopy recovery_;
   bool may_close_ = false;
   std::function<void(const QString&, const QString&)> on_problem_;
 };

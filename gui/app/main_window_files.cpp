@@ -34,8 +34,11 @@ void MainWindow::browse() {
 void MainWindow::open(const QString& text, std::function<void()> then) {
   QString ignored;
   const Link link = link_from_string(text, &ignored);
-  if (!ignored.isEmpty()) say(tr("left out of the link: %1").arg(ignored));
-  if (link.file.isEmpty()) return follow(link);
+  if (!ignored.isEmpty()) {
+    const QString left_out = tr("left out of the link: %1").arg(ignored);
+    on_problem_ ? tell_problem(tr("Link"), left_out) : say(left_out);
+  }
+  if (link.file.isEmpty()) return open_here(link, then);
   when_safe([this, link, then] {
     const int ticket = ++open_ticket_;
     ++opening_;
@@ -48,6 +51,15 @@ void MainWindow::open(const QString& text, std::function<void()> then) {
           if (ticket == open_ticket_ && show_opened(std::move(s), link) && then) then();
         });
   });
+}
+
+// A link without a file is about what is open.
+void MainWindow::open_here(const Link& link, const std::function<void()>& then) {
+  const bool something = !document_.empty() || !link.lesson.isEmpty();
+  if (!something) tell_problem(tr("Cannot open"), tr("No file is named, and none is open."));
+  const bool good = something && follow(link);
+  if (good && then) then();
+  opened(good);
 }
 
 void MainWindow::open_spec(const SpecRequest& request) {
@@ -69,13 +81,13 @@ bool MainWindow::show_opened(Expected<Opened> found, const Link& link) {
     return false;
   }
   forget_recovery();  // of what was open before
-  const bool was_saved = found->was_saved, recovered = is_recovery_file(link.file);
+  const bool was_saved = found->was_saved, recovered = RecoveryCopy::is_one(link.file);
   sched::Session s = std::move(found->session);
   if (!s.result.note.empty()) say(QString::fromStdString(s.result.note));
   if (!was_saved) s.result.note.clear();
   document_.set_session(std::move(s), was_saved && !recovered ? link.file : QString());
   if (recovered) {
-    recovered_from_ = link.file;
+    recovery_.take_over(link.file);
     document_.set_unsaved();
   }
   show_start_page(false);
@@ -95,7 +107,7 @@ void MainWindow::remember(const QString& file) {
   recent.prepend(path);
   while (recent.size() > kMostRecent) recent.removeLast();
   QSettings().setValue("recent", recent);
-  start_->set_recent(recent, left_behind());
+  start_->set_recent(recent, RecoveryCopy::left_behind());
 }
 
 void MainWindow::browse_import() {

@@ -1,19 +1,13 @@
 // Saving, closing, and the copy that a crash leaves behind.
-#include <signal.h>
-
 #include <QCloseEvent>
 #include <QCoreApplication>
-#include <QDir>
 #include <QFileDialog>
-#include <QFileInfo>
 #include <QMessageBox>
 #include <QSettings>
-#include <QStandardPaths>
-#include <cerrno>
-#include <utility>
 
 #include "gui/app/main_window.h"
 #include "gui/app/notes_panel.h"
+#include "gui/app/screenshots.h"
 #include "gui/app/start_page.h"
 #include "gui/models/background.h"
 #include "gui/models/snapshot.h"
@@ -21,11 +15,7 @@
 namespace nautilus::gui {
 namespace {
 
-QDir recovery_folder() {
-  return QDir(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation));
-}
-
-constexpr const char* kRecovered = "recovered-";  // and the process that writes it
+constexpr double kLeaveSeconds = 20;  // for the copies of a large session
 
 }  // namespace
 
@@ -58,8 +48,10 @@ void MainWindow::write(const QString& file, Written then) {
           copy->viewport = state_text();
           in_background<std::optional<Refusal>>(
               this,
-              [copy = std::move(copy), path = file.toStdString()] {
-                return sched::save_session(*copy, path);
+              [copy = std::move(copy), file] {
+                auto bad = sched::save_session(*copy, file.toStdString());
+                if (!bad && RecoveryCopy::is_one(file)) RecoveryCopy::make_private(file);
+                return bad;
               },
               [this, then, revision = document_.revision()](std::optional<Refusal> bad) {
                 write_ended();
@@ -143,50 +135,37 @@ void MainWindow::closeEvent(QCloseEvent* e) {
   });
 }
 
-QString MainWindow::recovery_file() {
-  return recovery_folder().filePath(
-      QString("%1%2.nautilus.json").arg(kRecovered).arg(QCoreApplication::applicationPid()));
-}
-
-bool MainWindow::is_recovery_file(const QString& file) {
-  return QFileInfo(file).fileName().startsWith(kRecovered) &&
-         QFileInfo(file).absolutePath() == recovery_folder().absolutePath();
-}
-
-// Copies of programs that are gone, newest first.
-QStringList MainWindow::left_behind() {
-  QStringList out;
-  const QString form = QString(kRecovered) + "*.nautilus.json";
-  for (const QString& f : recovery_folder().entryList({form}, QDir::Files, QDir::Time)) {
-    bool good = false;
-    const int owner = f.section('-', 1).section('.', 0, 0).toInt(&good);
-    if (good && owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH)
-      out << recovery_folder().filePath(f);
-  }
-  return out;
-}
-
 // What is open was saved, or given up by who was asked.
-void MainWindow::forget_recovery() {
-  QFile::remove(recovery_file());
-  if (!recovered_from_.isEmpty()) QFile::remove(std::exchange(recovered_from_, {}));
-}
+void MainWindow::forget_recovery() { recovery_.remove_all(); }
 
 // So that a crash costs at most a little: opened from the start page next time.
 void MainWindow::autosave() {
   const unsigned now = document_.revision();
   if (!document_.modified() || !writes_.empty() || on_problem_ || now == copied_) return;
   if (document_.nodes().size() <= 1) return;
-  recovery_folder().mkpath(".");
-  write(recovery_file(),
+  if (!recovery_.claim())
+    return say(
+        tr("cannot keep a copy for recovery: no file can be made beside %1").arg(recovery_.file()));
+  write(recovery_.file(),
         [this, document = documents_](std::optional<Refusal> bad, unsigned revision) {
-          if (document != documents_) return void(QFile::remove(recovery_file()));
+          if (document != documents_) return recovery_.remove_own();
           if (!bad)
             copied_ = revision;
           else if (document_.modified())
             say(tr("cannot keep a copy for recovery: %1").arg(problem_text(*bad)));
-          if (!document_.modified()) QFile::remove(recovery_file());  // saved meanwhile
+          if (!document_.modified()) recovery_.remove_own();  // saved meanwhile
         });
+}
+
+// Ended from outside, so nobody is asked: what is not saved stays as a copy for recovery.
+void MainWindow::leave() {
+  notes_->write();
+  const auto written = [this] { return writes_.empty(); };
+  wait_until(kLeaveSeconds, written);
+  autosave();
+  wait_until(kLeaveSeconds, written);
+  if (!on_start_page()) QSettings().setValue("layout", saveState());
+  QCoreApplication::exit();
 }
 
 }  // namespace nautilus::gui

@@ -3,6 +3,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 
+#include "gui/app/chips_bar.h"
 #include "gui/app/main_window.h"
 
 namespace nautilus::gui {
@@ -31,7 +32,8 @@ void MainWindow::restore_state() {
     if (document_.node(v.toInt(-1))) isolated.insert(v.toInt());
   selection_.isolate(isolated);
   for (const QJsonValue& v : state["filters"].toArray())
-    if (const auto f = filter_from_string(v.toString(), nullptr)) filters_.add(*f);
+    if (v.toString().size() <= kMostFilterText)
+      if (const auto f = filter_from_string(v.toString(), nullptr)) filters_.add(*f);
   filters_.undo_stack().clear();
   const QJsonObject views = state["views"].toObject();
   for (View* v : views_)

@@ -1,8 +1,20 @@
 #include "gui/app/options.h"
 
 #include <QCommandLineParser>
+#include <QRegularExpression>
 
 namespace nautilus::gui {
+namespace {
+
+constexpr double kMostSide = 16384;      // pixels of the display
+constexpr double kMostPixels = 1 << 26;  // a quarter of a GiB
+
+QString help_text(const QCommandLineParser& p) {  // which names the program only once it runs
+  static const QRegularExpression usage("^Usage: \\S+");
+  return p.helpText().replace(usage, "Usage: nautilus-explorer");
+}
+
+}  // namespace
 
 std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   QCommandLineParser p;
@@ -11,8 +23,8 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
       "FILE: a spec (*.spec.cpp), a program (*.naut), a session (*.nautilus.json), the name of a\n"
       "corpus kernel, or a link FILE#node=42&view=roofline.");
   p.addPositionalArgument("FILE", "what to open", "[FILE]");
-  const QCommandLineOption help("help", "Show this."), version("version", "Show the version."),
-      offscreen("offscreen", "Use no display."),
+  const QCommandLineOption help({"h", "help"}, "Show this."),
+      version("version", "Show the version."), offscreen("offscreen", "Use no display."),
       batch("batch", "Like --offscreen, on the display."),
       shots("screenshot",
             "Write every view, or each step of the --lesson, to DIR as PNG and SVG, and end.",
@@ -33,9 +45,20 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
     return Early{"nautilus-explorer: " + why + " (--help shows the options)", 2};
   };
   if (!p.parse(arguments)) return bad(p.errorText());
-  if (p.isSet(help)) return Early{p.helpText(), 0};
+  if (p.isSet(help)) return Early{help_text(p), 0};
   if (p.isSet(version)) return Early{"nautilus-explorer " NAUTILUS_VERSION, 0};
+  for (const auto* o : {&shots, &lesson, &explore, &plans, &select, &theme, &scale, &size})
+    if (p.isSet(*o) && p.value(*o).trimmed().isEmpty())
+      return bad("--" + o->names().first() + " is followed by nothing");
   if (p.positionalArguments().size() > 1) return bad("it opens one file");
+  const bool has_file = !p.positionalArguments().isEmpty();
+  if (has_file && p.positionalArguments().front().trimmed().isEmpty())
+    return bad("the name of FILE is empty");
+  if (has_file && p.isSet(lesson)) return bad("a --lesson brings its own program: without FILE");
+  if (p.isSet(keys))
+    for (const auto* o : {&shots, &lesson, &explore, &plans, &select})
+      if (has_file || p.isSet(*o)) return bad("--keys goes alone");
+  if (p.isSet(select) && !has_file) return bad("--select needs a FILE");
   out.file = p.positionalArguments().value(0);
   out.lesson = p.value(lesson);
   out.screenshots = p.value(shots);
@@ -71,6 +94,10 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
         out.height > 16384)
       return bad("'" + p.value(size) + "' is no size like 1600x1000");
   }
+  const double factor = out.scale > 0 ? out.scale : 1, w = factor * out.width,
+               h = factor * out.height;
+  if (w > kMostSide || h > kMostSide || w * h > kMostPixels)
+    return bad(QString("a window of %1 x %2 pixels is too large").arg(w).arg(h));
   return std::nullopt;
 }
 

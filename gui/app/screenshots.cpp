@@ -54,8 +54,14 @@ struct Pictures {
   }
   bool grab(const QString& name) {
     settle();
-    return keep(sched::write_file_atomically(dir.filePath(name).toStdString(),
-                                             small_png(window.grab().toImage()).toStdString()));
+    const std::string file = dir.filePath(name).toStdString();
+    const QImage image = window.grab().toImage();
+    const QByteArray png = image.isNull() ? QByteArray() : small_png(image);
+    if (png.isEmpty())
+      return keep(Refusal{"write a picture of the window", file,
+                          "it is too large, or there is no memory for it",
+                          "a smaller --window-size or --scale"});
+    return keep(sched::write_file_atomically(file, png.toStdString()));
   }
   bool draw(View& v, const QString& name) {
     return keep(

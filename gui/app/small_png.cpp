@@ -48,6 +48,7 @@ QList<QRgb> png_palette(const QHash<QRgb, int>& count) {
 }  // namespace
 
 QByteArray small_png(const QImage& image) {
+  if (image.isNull()) return {};
   const QImage from = image.convertToFormat(QImage::Format_RGB32);
   QHash<QRgb, int> count;
   for (int y = 0; y < from.height(); ++y) {
@@ -62,6 +63,7 @@ QByteArray small_png(const QImage& image) {
     at.value() = static_cast<int>(nearest - colours.begin());
   }
   QImage out(from.size(), QImage::Format_Indexed8);
+  if (from.isNull() || out.isNull()) return {};
   out.setColorTable(colours);
   for (int y = 0; y < from.height(); ++y) {
     const auto* line = reinterpret_cast<const QRgb*>(from.constScanLine(y));
@@ -70,8 +72,7 @@ QByteArray small_png(const QImage& image) {
   }
   QBuffer png;
   png.open(QIODevice::WriteOnly);
-  out.save(&png, "PNG", kMostCompression);
-  return png.data();
+  return out.save(&png, "PNG", kMostCompression) ? png.data() : QByteArray();
 }
 
 }  // namespace nautilus::gui

@@ -3,6 +3,7 @@
 
 #include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QImage>
 #include <QProcess>
 #include <QStandardPaths>
@@ -92,6 +93,19 @@ TEST(Program, BadRequestsEndWithAReason) {
       {{"--explore", "soon", "softmax"}, "no number of seconds"},
       {{"--plans", "-3", "softmax"}, "no number of plans"},
       {{"--plans", "3"}, "need a FILE"},
+      {{""}, "FILE is empty"},
+      {{"--offscreen", " "}, "FILE is empty"},
+      {{"--theme", ""}, "followed by nothing"},
+      {{"--offscreen", "--screenshot=", "softmax"}, "followed by nothing"},
+      {{"--lesson", "tiling", "softmax"}, "without FILE"},
+      {{"--keys", "--screenshot", "x"}, "goes alone"},
+      {{"--select", "best"}, "needs a FILE"},
+      {{"--window-size", "16384x16384"}, "too large"},
+      {{"--window-size", "8000x8000", "--scale", "4"}, "too large"},
+      {{"--offscreen", "#node=3"}, "none is open"},
+      {{"--offscreen", "softmax#node=12345"}, "no candidate 12345"},
+      {{"--offscreen", "softmax#colour=red"}, "colour=red"},
+      {{"--offscreen", "--select", "best", "softmax"}, "no best plan"},
       {{"--offscreen", "--select", "77", "softmax"}, "no candidate is '77'"},
       {{"--offscreen", "--screenshot", "/dev/null/x", "softmax"}, "cannot be made"},
       {{"--offscreen", "no_such_kernel"}, "no such file"},
@@ -102,8 +116,57 @@ TEST(Program, BadRequestsEndWithAReason) {
     EXPECT_TRUE(r.err.contains(part))
         << arguments.join(' ').toStdString() << ": " << r.err.toStdString();
   }
-  EXPECT_EQ(run({"--help"}).status, 0);
+  for (const char* help : {"--help", "-h"})
+    EXPECT_TRUE(run({help}).out.startsWith("Usage: nautilus-explorer ")) << help;
   EXPECT_TRUE(run({"--version"}).out.startsWith("nautilus-explorer "));
+}
+
+TEST(Program, AnswersThatCannotBeWrittenAreAFailure) {
+  for (const char* option : {"--help", "--version", "--keys"}) {
+    QProcess p;
+    p.setStandardOutputFile("/dev/full");
+    p.start(NAUTILUS_BIN_DIR "/nautilus-explorer", {option});
+    ASSERT_TRUE(p.waitForFinished(60'000));
+    EXPECT_EQ(p.exitCode(), 4) << option;
+    EXPECT_TRUE(p.readAllStandardError().contains("cannot write the answer")) << option;
+  }
+}
+
+TEST(Program, WithoutADisplayNothingIsSaidThatNobodyAsked) {
+  EXPECT_EQ(run({"--offscreen", "softmax"}).err.toStdString(), "");
+}
+
+// With a home of its own; told to end after some seconds.
+struct Ended {
+  Ended(const QStringList& arguments, int seconds) {
+    QProcessEnvironment env = QProcessEnvironment::systemEnvironment();
+    env.insert("HOME", home.path());
+    env.insert("XDG_DATA_HOME", home.path());
+    env.insert("QT_QPA_PLATFORM", "offscreen");
+    p.setProcessEnvironment(env);
+    p.start(NAUTILUS_BIN_DIR "/nautilus-explorer", arguments);
+    p.waitForFinished(1000 * seconds);
+    p.terminate();
+    p.waitForFinished(60'000);
+  }
+  QTemporaryDir home;
+  QProcess p;
+};
+
+TEST(Program, WhatIsNotSavedOutlivesTheRequestToEnd) {
+  const Ended e({"--plans", "60", "softmax"}, 6);
+  EXPECT_EQ(e.p.exitStatus(), QProcess::NormalExit);
+  EXPECT_EQ(e.p.exitCode(), 0);
+  const QDir kept(e.home.filePath("nautilus/nautilus-explorer"));
+  const QStringList copies = kept.entryList({"recovered-*.nautilus.json"}, QDir::Files);
+  ASSERT_EQ(copies.size(), 1);
+  EXPECT_GT(QFileInfo(kept.filePath(copies[0])).size(), 1000);
+}
+
+TEST(Program, InBatchTheStatusNamesTheSignal) {
+  const Ended e({"--offscreen", "--explore", "50", "softmax"}, 3);
+  EXPECT_EQ(e.p.exitStatus(), QProcess::NormalExit);
+  EXPECT_EQ(e.p.exitCode(), 128 + 15);
 }
 
 TEST(Program, UnderXvfb) {

@@ -6,6 +6,7 @@
 #include <QFileInfo>
 #include <nlohmann/json.hpp>
 
+#include "gui/app/recovery.h"
 #include "gui/app/start_page.h"
 #include "gui/models/snapshot.h"
 #include "tests/gui/event_times.h"
@@ -93,6 +94,63 @@ TEST(Saving, OneAfterTheOther) {
   EXPECT_EQ(w.document().file(), file);
 }
 
+// As if a program had written `content` and ended, or not yet.
+QString write_copy(RecoveryCopy& copy, const QByteArray& content) {
+  EXPECT_TRUE(copy.claim());
+  QFile f(copy.file());
+  EXPECT_TRUE(f.open(QIODevice::WriteOnly));
+  f.write(content);
+  return copy.file();
+}
+
+TEST(Recovery, OnlyCopiesOfTheDeadAreOfferedAndOnlyOwnOnesRemoved) {
+  RecoveryCopy mine, other;
+  EXPECT_NE(mine.file(), other.file()) << "one process, two starts";
+  QString dead;
+  {
+    RecoveryCopy gone;
+    dead = write_copy(gone, "{}");
+    EXPECT_TRUE(RecoveryCopy::left_behind().isEmpty()) << "its owner lives";
+  }
+  write_copy(mine, "{}");
+  write_copy(other, "{}");
+  EXPECT_EQ(RecoveryCopy::left_behind(), QStringList{dead});
+  mine.remove_all();
+  EXPECT_FALSE(QFile::exists(mine.file()));
+  EXPECT_TRUE(QFile::exists(other.file()));
+  EXPECT_TRUE(QFile::exists(dead));
+  mine.take_over(other.file());  // has an owner
+  mine.remove_all();
+  EXPECT_TRUE(QFile::exists(other.file()));
+  mine.take_over(dead);
+  EXPECT_TRUE(RecoveryCopy::left_behind().isEmpty()) << "somebody took it";
+  mine.remove_all();
+  EXPECT_FALSE(QFile::exists(dead));
+  other.remove_own();
+  EXPECT_TRUE(QFileInfo(dead).dir().entryList({"recovered-*"}, QDir::Files).isEmpty());
+}
+
+TEST(Recovery, UnfinishedWritesOfTheDeadAreRemoved) {
+  const auto unfinished = [](RecoveryCopy& of) {
+    QFile f(of.file() + ".tmp7-1");
+    EXPECT_TRUE(of.claim() && f.open(QIODevice::WriteOnly));
+    return f.fileName();
+  };
+  RecoveryCopy alive;
+  const QString under_way = unfinished(alive);
+  QString left;
+  {
+    RecoveryCopy gone;
+    left = unfinished(gone);
+  }
+  EXPECT_TRUE(RecoveryCopy::left_behind().isEmpty());
+  EXPECT_TRUE(QFile::exists(under_way));
+  EXPECT_FALSE(QFile::exists(left));
+  QFile::remove(under_way);
+  alive.remove_own();
+  EXPECT_TRUE(QFileInfo(left).dir().entryList({"recovered-*"}, QDir::Files).isEmpty());
+}
+
 TEST(Saving, WhatACrashLeftIsOfferedAndKeptUntilSaved) {
   QString copy;
   {
@@ -101,15 +159,16 @@ TEST(Saving, WhatACrashLeftIsOfferedAndKeptUntilSaved) {
     ASSERT_TRUE(rig.explore(50));
     rig.window->autosave();
     ASSERT_TRUE(wait_until(60, [&] { return !rig.window->busy(); }));
-    ASSERT_TRUE(QFile::exists(MainWindow::recovery_file()));
-    EXPECT_TRUE(MainWindow::left_behind().isEmpty()) << "its program lives";
-    // As if a program with a number that nobody has had written it.
-    copy = MainWindow::recovery_file().replace(QString::number(QCoreApplication::applicationPid()),
-                                               "999999999");
-    ASSERT_TRUE(QFile::copy(MainWindow::recovery_file(), copy));
+    const QString own = rig.window->recovery().file();
+    ASSERT_TRUE(QFile::exists(own));
+    EXPECT_EQ(QFile::permissions(own) & ~(QFile::ReadUser | QFile::WriteUser),
+              QFile::ReadOwner | QFile::WriteOwner);
+    EXPECT_TRUE(RecoveryCopy::left_behind().isEmpty()) << "its program lives";
+    RecoveryCopy crashed;
+    copy = crashed.file();
+    ASSERT_TRUE(QFile::copy(own, copy));
   }
-  EXPECT_FALSE(QFile::exists(MainWindow::recovery_file()));
-  ASSERT_EQ(MainWindow::left_behind(), QStringList{copy});
+  EXPECT_EQ(RecoveryCopy::left_behind(), QStringList{copy}) << "what was saved or given up is gone";
   WindowRig rig;
   MainWindow& w = *rig.window;
   QAbstractButton* offer = nullptr;

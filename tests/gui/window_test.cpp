@@ -1,5 +1,6 @@
 // The program as a user drives it.
 #include <gtest/gtest.h>
+
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -8,6 +9,7 @@
 #include <QListWidget>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QToolButton>
 
 #include "autosched/file.h"
 #include "gui/app/chips_bar.h"
@@ -238,6 +240,41 @@ TEST(Window, ClosingDuringASearchAsks) {
   QTest::mouseClick(box->button(QMessageBox::Discard), Qt::LeftButton);
   EXPECT_TRUE(wait_until(5, [&] { return !w.isVisible(); }));
   EXPECT_FALSE(w.search().alive());
+}
+
+TEST(Window, LongAndManyFiltersDoNotWidenIt) {
+  WindowRig rig({900, 600});
+  MainWindow& w = *rig.window;
+  ASSERT_TRUE(rig.open("softmax"));
+  const int least = w.minimumSizeHint().width();
+  const QString words = "text " + QString(400, 'w');
+  for (int k = 0; k < 20; ++k) w.filters().add(*filter_from_string(words, nullptr));
+  rig.settle();
+  EXPECT_EQ(w.size(), QSize(900, 600));
+  EXPECT_LE(w.minimumSizeHint().width(), least);
+  QToolButton* chip = nullptr;
+  for (auto* b : w.chips().findChildren<QToolButton*>())
+    if (!chip && b->text().endsWith("…") && b->isVisible()) chip = b;
+  ASSERT_TRUE(chip);
+  EXPECT_LE(chip->width(), 240);
+  EXPECT_GT(chip->height(), 10);
+  EXPECT_TRUE(chip->toolTip().contains(words));
+  w.chips().line()->setText(QString(10'000, 'x'));
+  EXPECT_LE(w.chips().line()->text().size(), kMostFilterText);
+  w.chips().line()->clear();
+}
+
+// It ends, with a problem or with what is there.
+TEST(Window, LinksWithoutAFile) {
+  WindowRig rig;
+  for (const char* link : {"#node=3", "", "#view=code"}) {
+    EXPECT_FALSE(rig.open(link)) << link;
+    EXPECT_FALSE(rig.problem().isEmpty()) << link;
+  }
+  ASSERT_TRUE(rig.open("softmax"));
+  EXPECT_TRUE(rig.open("#node=0&view=code"));
+  EXPECT_FALSE(rig.open("#node=12345"));
+  EXPECT_FALSE(rig.problem().isEmpty());
 }
 
 TEST(Window, ImportsMeasurements) {
