@@ -164,7 +164,7 @@ TEST(Program, WhatIsNotSavedOutlivesTheRequestToEnd) {
 }
 
 TEST(Program, InBatchTheStatusNamesTheSignal) {
-  const Ended e({"--offscreen", "--explore", "50", "softmax"}, 3);
+  const Ended e({"--offscreen", "--explore", "50", "attention_causal_gqa"}, 3);
   EXPECT_EQ(e.p.exitStatus(), QProcess::NormalExit);
   EXPECT_EQ(e.p.exitCode(), 128 + 15);
 }

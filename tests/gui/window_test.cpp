@@ -247,17 +247,18 @@ TEST(Window, LongAndManyFiltersDoNotWidenIt) {
   MainWindow& w = *rig.window;
   ASSERT_TRUE(rig.open("softmax"));
   const int least = w.minimumSizeHint().width();
+  const QSize before = w.size();
   const QString words = "text " + QString(400, 'w');
   for (int k = 0; k < 20; ++k) w.filters().add(*filter_from_string(words, nullptr));
   rig.settle();
-  EXPECT_EQ(w.size(), QSize(900, 600));
+  EXPECT_EQ(w.size(), before);
   EXPECT_LE(w.minimumSizeHint().width(), least);
   QToolButton* chip = nullptr;
   for (auto* b : w.chips().findChildren<QToolButton*>())
     if (!chip && b->text().endsWith("…") && b->isVisible()) chip = b;
   ASSERT_TRUE(chip);
   EXPECT_LE(chip->width(), 240);
-  EXPECT_GT(chip->height(), 10);
+  EXPECT_GE(chip->visibleRegion().boundingRect().height(), chip->sizeHint().height() - 2);
   EXPECT_TRUE(chip->toolTip().contains(words));
   w.chips().line()->setText(QString(10'000, 'x'));
   EXPECT_LE(w.chips().line()->text().size(), kMostFilterText);
