@@ -24,15 +24,18 @@ double round_step(double span, int count) {
 }  // namespace
 
 double ParallelAxis::position(double v) const {
-  if (std::isnan(v)) return kMissing;
   double t = 0.5;
-  if (high > low) t = log ? std::log(v / low) / std::log(high / low) : (v - low) / (high - low);
+  if (high > low)
+    t = log ? (std::log(v) - std::log(low)) / (std::log(high) - std::log(low))
+            : (v / 2 - low / 2) / (high / 2 - low / 2);  // halves: the difference may not be finite
+  if (!std::isfinite(v) || !std::isfinite(t)) return kMissing;
   return flip ? 1 - t : t;
 }
 
 double ParallelAxis::value(double position) const {
   const double t = flip ? 1 - position : position;
-  return log ? low * std::pow(high / low, t) : low + t * (high - low);
+  return log ? std::exp(std::log(low) + t * (std::log(high) - std::log(low)))
+             : low + t * (high / 2 - low / 2) * 2;
 }
 
 std::vector<double> ParallelData::values(const Document& d, ParallelAxis& a) const {
@@ -89,7 +92,7 @@ void ParallelData::add(const Document& d, const Column& column,
 void ParallelData::place(ParallelAxis& a, const std::vector<double>& values) {
   double low = INFINITY, high = -INFINITY;
   for (double v : values)
-    if (!std::isnan(v)) low = std::min(low, v), high = std::max(high, v);
+    if (std::isfinite(v)) low = std::min(low, v), high = std::max(high, v);
   if (low > high) low = high = 0;
   a.low = low, a.high = high;
   if (low <= 0 || !a.column.numeric()) a.log = false;
@@ -115,7 +118,7 @@ void ParallelData::ticks(ParallelAxis& a, const std::vector<double>& values) {
   if (a.high <= a.low) return add(a.low, shown_number(a.low, a.column));
   std::set<double> distinct;  // few values: each is a tick
   for (double v : values) {
-    if (!std::isnan(v)) distinct.insert(v);
+    if (std::isfinite(v)) distinct.insert(v);
     if (distinct.size() > 9) break;
   }
   if (distinct.size() <= 9) {
@@ -123,14 +126,14 @@ void ParallelData::ticks(ParallelAxis& a, const std::vector<double>& values) {
     return;
   }
   if (a.log) {
-    const double decades = std::log10(a.high / a.low);
+    const double decades = std::log10(a.high) - std::log10(a.low);
     for (int e = int(std::floor(std::log10(a.low))); e <= int(std::ceil(std::log10(a.high))); ++e)
       for (double m : {1.0, 2.0, 5.0}) {
         const double v = m * std::pow(10, e);
         if ((m == 1 || decades < 1.6) && v >= a.low * 0.999 && v <= a.high * 1.001)
           add(v, shown_number(v, a.column));
       }
-  } else {
+  } else if (std::isfinite(a.high - a.low)) {
     const double step = round_step(a.high - a.low, 6);
     for (double v = std::ceil(a.low / step) * step; v <= a.high + step * 1e-9; v += step)
       add(v, shown_number(v, a.column));

@@ -10,6 +10,10 @@
 namespace nautilus::gui {
 namespace {
 
+// Beyond what doubles hold: a session or a machine of nonsense.
+constexpr double kMostDecades = 400;
+constexpr double kLeastRate = 1, kMostRate = 1e24;  // bytes or operations a second
+
 using RoofKind = Roof::Kind;
 
 QString qs(const std::string& s) { return QString::fromStdString(s); }
@@ -127,6 +131,8 @@ std::vector<Roof> roofs_of(const sched::Machine& m, const ProgramUse& use) {
          true});
   std::stable_sort(flat.begin(), flat.end(), [](auto& a, auto& b) { return a.value > b.value; });
   roofs.insert(roofs.end(), flat.begin(), flat.end());
+  std::erase_if(roofs,
+                [](const Roof& r) { return !(r.value >= kLeastRate && r.value <= kMostRate); });
   return roofs;
 }
 
@@ -175,11 +181,14 @@ QRectF machine_frame(const std::vector<Roof>& roofs) {
 
 QRectF frame_for(const QRectF& machine, QSizeF area) {
   QRectF frame = machine;
-  const double shape = area.width() / std::max(1.0, area.height());
-  while (frame.height() + 1 <= frame.width() / shape) frame.setBottom(frame.bottom() + 1);
+  const double shape = std::max(1.0, area.width()) / std::max(1.0, area.height());
+  const auto whole = [](double decades) {
+    return std::isfinite(decades) ? std::clamp(std::floor(decades), 0.0, kMostDecades) : 0.0;
+  };
+  frame.setBottom(frame.bottom() + whole(frame.width() / shape - frame.height()));
   const double room = std::min(frame.height() * shape, machine.width() + 4);
   if (frame.width() + 1 <= room) frame.setLeft(frame.left() - 1);
-  while (frame.width() + 1 <= room) frame.setRight(frame.right() + 1);
+  frame.setRight(frame.right() + whole(room - frame.width()));
   return frame;
 }
 
@@ -207,6 +216,7 @@ double world_flops(QPointF w) { return std::pow(10.0, -w.y()); }
 
 std::vector<LogTick> log_ticks(double lo, double hi, double pixels_a_decade) {
   std::vector<LogTick> ticks;
+  if (!(std::abs(lo) <= kMostDecades && std::abs(hi) <= kMostDecades)) return ticks;
   const int first = static_cast<int>(std::floor(lo));
   const int stride = pixels_a_decade < 24 ? static_cast<int>(std::ceil(24 / pixels_a_decade)) : 1;
   for (int decade = first; decade <= hi; ++decade)

@@ -160,7 +160,7 @@ void SearchTreePainter::fold(Frame& f, int i, const QRectF& r) {
   QPen pen(mixed(theme_.muted(), theme_.background(), on ? 0.3 : 0.75), hovered ? 1.8 : 1.1);
   pen.setDashPattern({4, 3});
   f.p.setPen(pen);
-  f.p.drawRoundedRect(r, r.height() / 2, r.height() / 2);
+  if (!r.isEmpty()) f.p.drawRoundedRect(r, r.height() / 2, r.height() / 2);
   if (f.view.scale < kTextScale) return;
   const double room = r.width() - 20;
   const TextCache::Lines& l = text_.lines(text_of_fold(f, i), room, 2);

@@ -40,7 +40,8 @@ QJsonObject Viewport::to_json() const {
 
 void Viewport::from_json(const QJsonObject& j) {
   const double x = j["x"].toDouble(NAN), y = j["y"].toDouble(NAN), s = j["scale"].toDouble(NAN);
-  if (std::isfinite(x) && std::isfinite(y)) centre = {x, y};
+  constexpr double kFar = 1e9;  // a damaged session
+  if (std::abs(x) <= kFar && std::abs(y) <= kFar) centre = {x, y};
   if (std::isfinite(s) && s > 0) scale = std::clamp(s, least, most);
 }
 

@@ -9,7 +9,14 @@
 namespace nautilus::gui {
 namespace {
 
-QString why_text(const std::string& s) { return QString::fromStdString(s).toHtmlEscaped(); }
+// What nobody reads is not laid out: a megabyte in one paragraph takes minutes.
+QString why_text(const std::string& s) {
+  constexpr qsizetype kMost = 2000;
+  const QString all = QString::fromStdString(s);
+  if (all.size() <= kMost) return all.toHtmlEscaped();
+  return all.left(kMost).toHtmlEscaped() +
+         QObject::tr(" … (%n more)", nullptr, int(all.size() - kMost));
+}
 QString why_code(const std::string& s) {
   return QStringLiteral("<code>%1</code>").arg(why_text(s));
 }

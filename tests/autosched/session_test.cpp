@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -195,6 +196,33 @@ TEST(SessionFile, WriteFailureKeepsTheOldFile) {
   ASSERT_TRUE(s);
   EXPECT_EQ(s->result.nodes.size(), 5u);
   std::filesystem::remove(path);
+}
+
+// A link stays a link, a private file stays private; what is no file of ours is not read for ever.
+TEST(SessionFile, WritesThroughLinksAndKeepsWhoMayRead) {
+  namespace fs = std::filesystem;
+  const std::string real = temp_path("real"), link = temp_path("link");
+  ASSERT_FALSE(save_session(made_up(3), real));
+  fs::permissions(real, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink(real, link);
+  ASSERT_FALSE(save_session(made_up(5), link));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(fs::status(real).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  const auto back = load_session(real);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->result.nodes.size(), 5u);
+  fs::remove(link);
+  fs::remove(real);
+}
+TEST(SessionFile, PipesAndDevicesAreRefused) {
+  const std::string pipe = temp_path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+    const auto s = load_session(path);
+    ASSERT_FALSE(s);
+    EXPECT_NE(s.error().why.find("no regular file"), std::string::npos) << s.error().text();
+  }
+  std::filesystem::remove(pipe);
 }
 
 }  // namespace

@@ -182,5 +182,16 @@ TEST(RooflineGeometry, AWideAreaShowsMoreWholeDecadesAndATallOneToo) {
     EXPECT_TRUE(frame_for(machine, area).contains(machine));
 }
 
+// Damaged sessions and machines of nonsense: no loop without end.
+TEST(RooflineGeometry, NonsenseEnds) {
+  EXPECT_TRUE(log_ticks(-1e15, 1e15, 80).empty());
+  EXPECT_TRUE(log_ticks(NAN, 3, 80).empty());
+  EXPECT_FALSE(log_ticks(-3, 3, 80).empty());
+  for (const double far : {1e300, double(INFINITY), double(NAN)}) {
+    const QRectF frame = frame_for(QRectF(-1, -15, far, 4), {700, 350});
+    EXPECT_FALSE(frame.height() > 1e3) << far;
+  }
+}
+
 }  // namespace
 }  // namespace nautilus::gui

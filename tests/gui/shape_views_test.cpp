@@ -202,6 +202,7 @@ TEST(ParallelTimeTest, HundredThousandLines) {
     view.render(&screen);
     return thread_ms() - before;
   };
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !view.busy(); }, 20'000));  // loaded in slices
   ASSERT_GE(view.data().nodes().size(), 100'000u);
   const double first = frame();
   double pan = 1e9, brush = 1e9;

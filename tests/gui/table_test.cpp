@@ -202,6 +202,22 @@ TEST(ParallelDataTest, PositionsAndValues) {
   EXPECT_FALSE(p.axes()[size_t(limiter)].log);
 }
 
+// What a damaged session or a wrong measurement holds: lines stay on the page.
+TEST(ParallelDataTest, ExtremeValuesHavePlaces) {
+  ParallelAxis a;
+  for (const bool log : {false, true})
+    for (const auto& [low, high] : {std::pair(5e-324, 1e308), std::pair(1e-300, 1e300)}) {
+      a.low = low, a.high = high, a.log = log;
+      EXPECT_EQ(a.position(NAN), kMissing);
+      EXPECT_EQ(a.position(INFINITY), kMissing);
+      for (double v : {low, 1.0, high}) {
+        EXPECT_GE(a.position(v), 0) << v;
+        EXPECT_LE(a.position(v), 1) << v;
+      }
+      EXPECT_TRUE(std::isfinite(a.value(0.5)));
+    }
+}
+
 TEST(ParallelDataTest, BrushesKeepTheirValuesWhenAxesTurn) {
   Sheet s;
   ParallelData p = parallel(s.document);
