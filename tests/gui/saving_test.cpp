@@ -21,7 +21,7 @@ using testing_samples::random_session;
 
 TEST(Snapshot, IsTheDocumentAtItsEnd) {
   Document d;
-  sched::Session s = random_session(30'000, 5);
+  sched::Session s = random_session(120'000, 5);
   s.options.machine = *sched::find_machine("h200");
   d.set_session(std::move(s), "");
   std::shared_ptr<sched::Session> copy;
