@@ -48,7 +48,7 @@ QString artefacts(const QString& name) {
 
 TEST(Program, PicturesOfEveryViewWithoutADisplay) {
   const QString to = artefacts("light");
-  const Ran r = run({"--offscreen", "--screenshot", to, "--explore", "3", "softmax"}, {},
+  const Ran r = run({"--offscreen", "--screenshot", to, "--plans", "60", "softmax"}, {},
                     {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"});
   EXPECT_EQ(r.status, 0) << r.err.toStdString();
   const QStringList svgs = QDir(to).entryList({"*.svg"});
