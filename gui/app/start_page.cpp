@@ -40,8 +40,6 @@ StartEntry* entry(const QString& name, const QString& shown, const QString& whol
   return e;
 }
 
-constexpr const char* kFirstKernel = "attention_causal_gqa";  // what a newcomer explores
-
 }  // namespace
 
 QList<LessonEntry> lesson_entries() {
@@ -71,12 +69,14 @@ StartPage::StartPage(QWidget* parent) : QScrollArea(parent) {
   grid->addWidget(how, 1, 0, 1, 3);
 
   auto* left = new QVBoxLayout;
-  begin_ = new QPushButton(tr("▶  Explore causal attention"), page);
+  const CorpusEntry first = corpus_begin();
+  begin_ = new QPushButton(tr("▶  Explore %1").arg(first.about), page);
   begin_->setToolTip(
-      tr("Open %1 and search: the shortest way to see what this is").arg(kFirstKernel));
+      tr("Open %1 and search: the shortest way to see what this is").arg(first.name));
   begin_->setAutoDefault(true);
   begin_->setMinimumHeight(2 * fontMetrics().height());
-  connect(begin_, &QPushButton::clicked, this, [this] { explore_requested(kFirstKernel); });
+  connect(begin_, &QPushButton::clicked, this,
+          [this, name = first.name] { explore_requested(name); });
   left->addWidget(begin_);
   auto* browse = new QPushButton(tr("Open a file…"), page);
   browse->setToolTip(tr("A spec, a program, or a session (Ctrl+O); or drop it on the window"));
@@ -106,8 +106,12 @@ StartPage::StartPage(QWidget* parent) : QScrollArea(parent) {
     families->addLayout(columns[k], 0, k);
     families->setColumnStretch(k, 1);
   }
-  const int names = fontMetrics().horizontalAdvance("attention_causal_gqa") + 16;
-  for (const CorpusFamily& f : corpus_families()) {
+  const QList<CorpusFamily> all_families = corpus_families();
+  int names = 0;
+  for (const CorpusFamily& f : all_families)
+    for (const CorpusEntry& c : f.kernels)
+      names = std::max(names, fontMetrics().horizontalAdvance(c.name) + 16);
+  for (const CorpusFamily& f : all_families) {
     const int k = rows[0] <= rows[1] ? 0 : 1;
     columns[k]->addWidget(heading(f.name, page, 1.05));
     for (const CorpusEntry& c : f.kernels) {

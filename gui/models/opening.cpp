@@ -4,10 +4,13 @@
 #include <QFile>
 #include <QFileInfo>
 #include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "autosched/file.h"
 #include "compiler/driver/common.h"
 #include "compiler/driver/specs.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::gui {
 namespace {
@@ -30,15 +33,10 @@ driver::Input input_of(const SpecRequest& r) {
   return in;
 }
 
-// The word that a kernel's name shares with its relatives.
-QString family_of(const QString& kernel) {
-  if (kernel.startsWith("attention")) return "attention";
-  if (kernel.startsWith("matmul") || kernel == "lora" || kernel == "conv2d") return "products";
-  if (kernel.contains("mlp")) return "mlp";
-  if (kernel.contains("norm") || kernel == "variance") return "normalization";
-  if (kernel.contains("softmax") || kernel.contains("sumexp") || kernel.contains("entropy"))
-    return "softmax";
-  return "others";
+// corpus/families.json; nothing where it is missing or damaged.
+nlohmann::json families() {
+  const auto text = sched::read_file(sched::corpus_dir() + "/families.json");
+  return text ? poly::read_json(*text) : nlohmann::json();
 }
 
 }  // namespace
@@ -103,13 +101,37 @@ Expected<Opened> open_any(const std::string& path, const std::string& machine) {
 
 QList<CorpusFamily> corpus_families() {
   QList<CorpusFamily> out;
-  for (const char* f : {"attention", "softmax", "normalization", "products", "mlp", "others"})
-    out.push_back({f, {}});
-  for (const driver::CorpusKernel& k : driver::corpus_kernels())
-    for (CorpusFamily& f : out)
-      if (f.name == family_of(in_qt(k.name))) f.kernels.push_back({in_qt(k.name), in_qt(k.about)});
+  std::map<std::string, qsizetype> family;  // by kernel
+  try {
+    const nlohmann::json all = families();
+    for (const auto& f : all.at("families")) {
+      for (const auto& k : f.at("kernels")) family[k.get<std::string>()] = out.size();
+      out.push_back({in_qt(f.at("name").get<std::string>()), {}});
+    }
+  } catch (const std::exception&) {  // then there is one family
+    out.clear();
+    family.clear();
+  }
+  out.push_back({QStringLiteral("others"), {}});
+  for (const driver::CorpusKernel& k : driver::corpus_kernels()) {
+    const auto at = family.find(k.name);
+    out[at == family.end() ? out.size() - 1 : at->second].kernels.push_back(
+        {in_qt(k.name), in_qt(k.about)});
+  }
   out.removeIf([](const CorpusFamily& f) { return f.kernels.isEmpty(); });
   return out;
+}
+
+CorpusEntry corpus_begin() {
+  try {
+    const nlohmann::json all = families();
+    const auto& b = all.at("begin");
+    return {in_qt(b.at("kernel").get<std::string>()), in_qt(b.at("as").get<std::string>())};
+  } catch (const std::exception&) {
+    const auto kernels = driver::corpus_kernels();
+    return kernels.empty() ? CorpusEntry()
+                           : CorpusEntry{in_qt(kernels[0].name), in_qt(kernels[0].name)};
+  }
 }
 
 QStringList corpus_models() {

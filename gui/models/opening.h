@@ -35,7 +35,8 @@ struct Opened {
 Expected<Opened> open_any(const std::string& path, const std::string& machine);
 Expected<sched::Machine> machine_named(const std::string& id_or_file);
 
-// The corpus for a start page: kernels by family ("attention", "matmul", ...).
+// The corpus for a start page: kernels by family, as corpus/families.json has them; those that it
+// does not name are "others".
 struct CorpusEntry {
   QString name, about;
 };
@@ -44,6 +45,8 @@ struct CorpusFamily {
   QList<CorpusEntry> kernels;
 };
 QList<CorpusFamily> corpus_families();
+// What a newcomer explores first: the kernel, and what it is in words.
+CorpusEntry corpus_begin();
 QStringList corpus_models();
 QStringList machine_names();
 

@@ -12,11 +12,13 @@
 #include <QToolButton>
 
 #include "autosched/file.h"
+#include "compiler/driver/specs.h"
 #include "gui/app/chips_bar.h"
 #include "gui/app/key_sheet.h"
 #include "gui/app/notes_panel.h"
 #include "gui/app/palette.h"
 #include "gui/app/start_page.h"
+#include "gui/models/opening.h"
 #include "tests/gui/window_rig.h"
 
 namespace nautilus::gui {
@@ -293,6 +295,18 @@ TEST(Window, ImportsMeasurements) {
   EXPECT_TRUE(rig.problem().contains("1 rows imported, 1 left out"));
   ASSERT_TRUE(rig.window->document().measured(best));
   EXPECT_DOUBLE_EQ(rig.window->document().measured(best)->seconds, 2.5e-4);
+}
+
+// Every kernel has its place on the start page, and the first button one that exists.
+TEST(StartPageCorpus, EveryKernelHasAFamily) {
+  QStringList names;
+  for (const CorpusFamily& f : corpus_families()) {
+    EXPECT_NE(f.name, "others") << f.kernels.front().name.toStdString();
+    for (const CorpusEntry& c : f.kernels) names << c.name;
+  }
+  EXPECT_EQ(size_t(names.size()), driver::corpus_kernels().size());
+  EXPECT_EQ(names.removeDuplicates(), 0);
+  EXPECT_TRUE(names.contains(corpus_begin().name));
 }
 
 }  // namespace
