@@ -1,21 +1,26 @@
 #include "autosched/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <vector>
 
 namespace nautilus::sched {
 namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 30;  // of a file that is read whole
 
 // Closes (and, unless kept, removes) a temporary file.
 class TempFile {
  public:
   explicit TempFile(std::string path) : path_(std::move(path)) {
+    ::unlink(path_.c_str());  // of a process with our number that crashed
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   }
   ~TempFile() {
@@ -33,6 +38,9 @@ class TempFile {
       done += static_cast<size_t>(n);
     }
     return ::fsync(fd_) == 0;
+  }
+  void set_mode(std::filesystem::perms p) {
+    if (::fchmod(fd_, static_cast<mode_t>(p) & 07777) != 0) errno = 0;  // of another file system
   }
   bool rename_to(const std::string& to) { return kept_ = ::rename(path_.c_str(), to.c_str()) == 0; }
 
@@ -53,14 +61,22 @@ void sync_directory(const std::filesystem::path& dir) {
 
 Expected<std::string> read_file(const std::string& path) {
   std::error_code ec;
-  if (std::filesystem::is_directory(path, ec))
+  const std::filesystem::file_status status = std::filesystem::status(path, ec);
+  if (std::filesystem::is_directory(status))
     return Refusal{"read a file", path, "it is a directory", "name a file"};
   std::ifstream in(path, std::ios::binary);
   if (!in)
     return Refusal{"read a file", path, std::string("cannot open it: ") + std::strerror(errno), ""};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  std::string text;
+  std::vector<char> part(1 << 20);
+  while (in.read(part.data(), std::streamsize(part.size())), in.gcount() > 0) {
+    text.append(part.data(), size_t(in.gcount()));
+    if (text.size() > kMostBytes)  // a device, perhaps: it may never end
+      return Refusal{"read a file", path,
+                     "it has more than " + std::to_string(kMostBytes >> 20) + " MB",
+                     "a smaller file"};
+  }
+  return text;
 }
 
 std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content) {
@@ -78,11 +94,16 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
     out << content << std::flush;
     return out ? std::nullopt : std::optional<Refusal>(failed("cannot write"));
   }
-  TempFile temp(path + ".tmp" + std::to_string(::getpid()));
+  static std::atomic<int> count{0};  // two threads may write the same file
+  // What a link leads to is replaced, not the link; a file keeps who may read it.
+  const std::filesystem::path real = std::filesystem::canonical(path, ec);
+  const std::string to = ec ? path : real.string();
+  TempFile temp(to + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(++count));
   if (!temp.open()) return failed("cannot create a temporary file beside it");
+  if (std::filesystem::exists(status)) temp.set_mode(status.permissions());
   if (!temp.write(content)) return failed("cannot write");
-  if (!temp.rename_to(path)) return failed("cannot rename into place");
-  sync_directory(std::filesystem::path(path).parent_path());
+  if (!temp.rename_to(to)) return failed("cannot rename into place");
+  sync_directory(std::filesystem::path(to).parent_path());
   return std::nullopt;
 }
 

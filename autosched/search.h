@@ -41,6 +41,8 @@ struct SearchNode {
   std::string limiter;
   std::vector<RooflinePoint> points;
   Knobs knobs;  // Complete nodes
+  double shared_bytes = 0, register_bytes = 0;  // of one block, predicted
+  bool by_hand = false;                         // a person applied the steps
 };
 
 enum class StopReason : uint8_t {
@@ -106,11 +108,19 @@ Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& opt
 Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node);
 
 // Session files (*.nautilus.json), versioned, written atomically.
+struct MeasuredPlan {
+  double seconds = 0;  // median
+  bool right = false;  // outputs equalled the reference's
+  std::string source;  // where it was measured, in words
+};
 struct Session {
   std::string spec_path, spec_text, spec_hash, program_naut, kernel;
   SearchOptions options;
   SearchResult result;
-  std::map<int, std::string> notes;
+  std::map<int, std::string> notes;      // by node
+  std::map<int, MeasuredPlan> measured;  // by node
+  std::vector<int> pins;                 // nodes, in the order of pinning
+  std::string viewport;                  // JSON of the explorer's views; "" if none
 };
 nlohmann::json session_to_json(const Session& s);
 Expected<Session> session_from_json(const nlohmann::json& j);

@@ -2,6 +2,7 @@
 
 #include "polyhedral/context_ast.h"
 #include "polyhedral/isl_index.h"
+#include "polyhedral/line_map.h"
 #include "polyhedral/loops_isl.h"
 
 namespace nautilus::poly {
@@ -81,7 +82,8 @@ Expected<LoopPtr> kernel_loops(const KernelTree& tree, const isl::set& context,
   return merge_branches(grid_loops(*k, *body), {});
 }
 
-void print(const LoopPtr& l, int indent, std::string& out) {
+void print(const LoopPtr& l, int indent, MappedText& out) {
+  out.at({l->stmt, l->node});
   const std::string pad(static_cast<size_t>(indent) * 2, ' ');
   switch (l->kind) {
     case Loop::Kind::Block:
@@ -101,6 +103,7 @@ void print(const LoopPtr& l, int indent, std::string& out) {
       out += pad + "if " + to_string(l->condition) + "\n";
       print(l->children[0], indent + 1, out);
       if (l->children.size() > 1) {
+        out.at({l->stmt, l->node});
         out += pad + "else\n";
         print(l->children[1], indent + 1, out);
       }
@@ -140,10 +143,12 @@ Expected<LoopPtr> generate_loops(const Schedule& s, const LoopOptions& options) 
   return r;
 }
 
-std::string to_text(const LoopPtr& l) {
-  std::string out;
+MappedLines to_lines(const LoopPtr& l) {
+  MappedText out;
   print(l, 0, out);
-  return out;
+  return std::move(out).take();
 }
+
+std::string to_text(const LoopPtr& l) { return to_lines(l).text; }
 
 }  // namespace nautilus::poly

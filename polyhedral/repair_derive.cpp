@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "polyhedral/deadline.h"
 #include "polyhedral/repair_internal.h"
 
 #include "polyhedral/names.h"
@@ -379,7 +380,7 @@ Expected<RepairResult> derive_repair(const RepairRequest& r) {
     return out;
   }
   Expected<RepairResult> made = Deriver(r).run();
-  if (made) context.keep(key, *made);
+  if (made && !out_of_time()) context.keep(key, *made);
   return made;
 }
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "polyhedral/context_hash.h"
+#include "polyhedral/line_map.h"
 #include "polyhedral/schedule.h"
 
 namespace nautilus::poly {
@@ -79,7 +80,9 @@ std::string node_text(const Schedule& s, const Node& n) {
   return out;
 }
 
-void lines_below(const Schedule& s, const Node& n, int depth, std::string& out) {
+void lines_below(const Schedule& s, const Node& n, int depth, MappedText& out) {
+  const std::vector<std::string>& below = n.statements;
+  out.at({below.size() == 1 ? below[0] : "", n.id});
   out += std::string(static_cast<size_t>(depth) * 2, ' ') + std::to_string(n.id) + ": " +
          node_text(s, n) + "\n";
   for (const NodePtr& c : n.children)
@@ -131,11 +134,15 @@ void index_nodes(const Schedule& s, const Node& n, NodeId parent,
 
 }  // namespace
 
-std::string to_text(const Schedule& s) {
-  std::string out;
+MappedLines to_lines(const Schedule& s) {
+  MappedText out;
   lines_below(s, *s.root, 0, out);
-  return out + scopes_text(s);
+  out.at();
+  out += scopes_text(s);
+  return std::move(out).take();
 }
+
+std::string to_text(const Schedule& s) { return to_lines(s).text; }
 
 nlohmann::json to_json(const Schedule& s) {
   nlohmann::json j = {{"tree", node_json(s, *s.root)}};

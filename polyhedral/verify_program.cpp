@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "polyhedral/context_hash.h"
+#include "polyhedral/deadline.h"
 #include "polyhedral/verify_order.h"
 #include "polyhedral/verify_structure.h"
 
@@ -472,8 +473,9 @@ std::optional<Doubt> program_doubt(const Program& origin, const Program& now,
                           std::to_string(content_hash(now));
   auto answer = context.known<Answer>(key);
   if (!answer) {
-    context.keep(key, compare(origin, now));
-    answer = context.known<Answer>(key);
+    auto made = std::make_shared<const Answer>(compare(origin, now));
+    if (!out_of_time()) context.keep(key, *made);  // a later question may have the time
+    answer = std::move(made);
   }
   checked.insert(checked.end(), answer->checked.begin(), answer->checked.end());
   return answer->doubt;

@@ -1,3 +1,4 @@
+#include "polyhedral/deadline.h"
 #include "polyhedral/verify_rolling.h"
 
 #include <algorithm>
@@ -347,8 +348,9 @@ std::optional<Doubt> rolling_doubt(const Schedule& s, const std::vector<const Re
   const std::string key = key_of(s, repairs);
   auto known = context.known<RollingAnswer>(key);
   if (!known) {
-    context.keep(key, RollingAnswer{Band(s, repairs).run()});
-    known = context.known<RollingAnswer>(key);
+    auto made = std::make_shared<const RollingAnswer>(RollingAnswer{Band(s, repairs).run()});
+    if (!out_of_time()) context.keep(key, *made);  // a later question may have the time
+    known = std::move(made);
   }
   return known->doubt;
 }

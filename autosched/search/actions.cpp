@@ -105,7 +105,10 @@ std::vector<Candidate> Actions::candidates(const SearchState& s) const {
 void Actions::kernel_candidates(const SearchState& s, std::vector<Candidate>& out) const {
   const ProgramContext& p = *s.program;
   const std::vector<poly::Statement>& st = p.program->statements;
-  for (int first = 0; first <= s.last; ++first) {
+  int lowest = 0;
+  for (int i = 0; i <= s.last; ++i)
+    if (s.pinned.contains(st[i].name)) lowest = i + 1;
+  for (int first = lowest; first <= s.last; ++first) {
     std::vector<int> grid = shared_parallel_axes(p, first, s.last);
     if (grid.empty() && first < s.last) continue;
     std::vector<std::string> names;
@@ -184,7 +187,7 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
       std::vector<std::string> run(s.kernel.begin() + static_cast<std::ptrdiff_t>(s.next),
                                    s.kernel.begin() + static_cast<std::ptrdiff_t>(last) + 1);
       c.decision = "fuse " + tensors(p, run) + " at " + p.axes.names[axis];
-      if (!every) c.rolling = true, c.decision += " by rolling update";
+      if (!every) c.rolling = true, c.decision += kRolling;
       SearchState after = s;
       after.next = last + 1;
       c.bound = bound(after);
@@ -216,19 +219,19 @@ void Actions::loop_candidates(const SearchState& s, std::vector<Candidate>& out)
   out.push_back(alone);
 }
 
-Taken Actions::take(const SearchState& s, const Candidate& c) const {
+Taken Actions::take(const SearchState& s, const Candidate& c, const Record* record) const {
   try {
     switch (c.kind) {
       case Candidate::Kind::Kernel:
-        return take_kernel(s, c);
+        return take_kernel(s, c, record);
       case Candidate::Kind::Loop:
-        return take_loop(s, c);
+        return take_loop(s, c, record);
       case Candidate::Kind::Finish:
-        return take_finish(s, c);
+        return take_finish(s, c, record);
       case Candidate::Kind::Recompute:
-        return take_recompute(s, c);
+        return take_recompute(s, c, record);
       case Candidate::Kind::Split:
-        return take_split(s, c);
+        return take_split(s, c, record);
     }
   } catch (const isl::exception& e) {
     Taken t;
@@ -241,10 +244,10 @@ Taken Actions::take(const SearchState& s, const Candidate& c) const {
 }
 
 // Interchange, tile and fuse the bands of the run at its grid axes; map them to the grid.
-Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_kernel(const SearchState& s, const Candidate& c, const Record* record) const {
   const ProgramContext& p = *s.program;
   const std::vector<poly::Statement>& st = p.program->statements;
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   SearchState next = s;
   next.kernel.clear();
   for (int i = c.first; i <= c.last; ++i) {
@@ -292,6 +295,7 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
   }
   next.schedule = step.schedule;
   next.last = c.first - 1;
+  skip_pinned(next);
   next.grid = c.grid;
   next.tiled = c.tiled;
   next.next = 0;
@@ -307,9 +311,9 @@ Taken Actions::take_kernel(const SearchState& s, const Candidate& c) const {
 
 // Gives each statement of the run its serial tile loops, the shared one outermost, and fuses them
 // there.
-Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_loop(const SearchState& s, const Candidate& c, const Record* record) const {
   const ProgramContext& p = *s.program;
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   for (int i = c.first; i <= c.last; ++i) {
     const std::string& stmt = s.kernel[i];
     const poly::Node* band = innermost_band(step.schedule, stmt);
@@ -381,7 +385,7 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
       if (!c.rolling && t.verdict == poly::VerdictKind::Illegal) {
         t.also = c;
         t.also->rolling = true;
-        t.also->decision = c.decision + " by rolling update";
+        t.also->decision = c.decision + kRolling;
       }
       return t;
     }
@@ -410,9 +414,9 @@ Taken Actions::take_loop(const SearchState& s, const Candidate& c) const {
 
 // What is left of each statement's band becomes its tile; temporaries of the kernel move as near as
 // they may.
-Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_finish(const SearchState& s, const Candidate& c, const Record* record) const {
   const ProgramContext& p = *s.program;
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   const poly::Node* child = root_child_of(step.schedule, s.kernel.back(), nullptr);
   std::vector<std::string> stmts = child ? child->statements : s.kernel;
   for (const std::string& stmt : stmts) {
@@ -454,6 +458,7 @@ Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
   next.tiled.clear();
   next.next = 0;
   next.kernel_bound = 0;
+  take_unfinished(next);
   t.state = next;
   t.steps = step.steps;
   t.verdict = step.verdict;
@@ -461,7 +466,7 @@ Taken Actions::take_finish(const SearchState& s, const Candidate& c) const {
   if (scratch) {
     t.also = c;
     t.also->far = true;
-    t.also->decision = c.decision + ", no scratch";
+    t.also->decision = c.decision + kNoScratch;
   }
   return t;
 }

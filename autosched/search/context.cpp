@@ -97,7 +97,7 @@ double Actions::grid_bound(const ProgramContext& p, int first, int last,
                            const std::vector<int>& grid, const std::vector<int>& tiled) const {
   const MemoryLevel* l2 = machine_.kind == "gpu" ? machine_.level("l2") : nullptr;
   if (!l2) return 0;
-  TileCounter& counter = counters_[p.program.get()];
+  TileCounter& counter = counters_[p.program];
   const std::vector<poly::Statement>& st = p.program->statements;
   std::map<std::string, double> bytes;
   for (int i = first; i <= last; ++i) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "autosched/search/engine.h"
+#include "autosched/search/frontier.h"
 
 namespace nautilus::sched {
 

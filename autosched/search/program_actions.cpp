@@ -50,10 +50,11 @@ void Actions::recompute_candidates(const SearchState& s, std::vector<Candidate>&
   }
 }
 
-Taken Actions::take_recompute(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_recompute(const SearchState& s, const Candidate& c,
+                               const Record* record) const {
   const ProgramContext& p = *s.program;
   const poly::Statement& producer = p.program->statements[c.first];
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   for (const poly::Statement& r : p.program->statements) {
     bool reads = false;
     for (const poly::Access& a : r.reads) reads |= a.tensor == producer.write.tensor;
@@ -102,9 +103,9 @@ void Actions::split_candidates(const SearchState& s, std::vector<Candidate>& out
   }
 }
 
-Taken Actions::take_split(const SearchState& s, const Candidate& c) const {
+Taken Actions::take_split(const SearchState& s, const Candidate& c, const Record* record) const {
   const ProgramContext& p = *s.program;
-  Stepper step(s.schedule, p.deps);
+  Stepper step(s.schedule, p.deps, record);
   std::string name;
   for (const poly::Statement& st : p.program->statements) {
     int dim = st.reduction ? p.axes.dim(st.name, c.axis) : -1;

@@ -121,19 +121,31 @@ Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node
   std::vector<const SearchNode*> path;
   for (int id = node; id >= 0; id = r.nodes[id].parent) path.push_back(&r.nodes[id]);
   std::reverse(path.begin(), path.end());
+  // Tile sizes are those of the last plan that a search chose; what was done to it by hand stays.
+  const auto chosen = std::find_if(path.rbegin(), path.rend(), [](const SearchNode* n) {
+    return !n->by_hand && !n->knobs.empty();
+  });
   Plan plan;
-  plan.knobs = wanted.knobs;
   plan.schedule = poly::initial_schedule(program);
   Rebuilding rebuilding(plan);
-  for (const SearchNode* n : path)
-    for (const poly::TransformStep& step : n->steps)
+  auto sized = path.begin();
+  if (chosen != path.rend()) {
+    plan.knobs = (*chosen)->knobs;
+    sized = chosen.base();
+  }
+  for (auto at = path.begin(); at != path.end(); ++at) {
+    const SearchNode& n = **at;
+    if (at >= sized) plan.knobs.clear();
+    for (const poly::TransformStep& step : n.steps)
       if (auto bad = rebuilding.add(step)) return *bad;
-  if (auto lazy = plan.knobs.find(kLazyKnob); lazy != plan.knobs.end() && lazy->second != 0) {
+    const auto lazy = n.knobs.find(kLazyKnob);
+    if (n.by_hand || lazy == n.knobs.end() || lazy->second == 0) continue;
     auto stale = with_lazy_references(plan.schedule);
     if (!stale) return refuse("none of its repairs may keep stale references");
     plan.schedule = std::move(stale->schedule);
     plan.script.insert(plan.script.end(), stale->steps.begin(), stale->steps.end());
   }
+  plan.knobs = wanted.knobs;
   return plan;
 }
 

@@ -10,104 +10,91 @@ namespace {
 // What a search may take beyond its time to prove what it found.
 constexpr std::chrono::milliseconds kGrace{500};
 
-// Plans that no other beats in time, shared memory and registers at once.
-std::vector<int> pareto_front(std::vector<std::tuple<double, double, double, int>> all) {
-  std::sort(all.begin(), all.end());
-  std::vector<int> out;
-  std::vector<std::pair<double, double>> kept;
-  for (auto& [seconds, shared, registers, id] : all) {
-    bool beaten = false;
-    for (auto& [s, r] : kept) beaten |= s <= shared && r <= registers;
-    if (beaten) continue;
-    kept.push_back({shared, registers});
-    out.push_back(id);
-  }
-  return out;
-}
-
 }  // namespace
 
-bool Engine::among_best(int structure) const {
-  int left = std::max(1, options_.top);
-  for (auto it = best_.begin(); it != best_.end() && left > 0; ++it, --left)
-    if (it->second == structure) return true;
-  return false;
+std::optional<Refusal> Engine::begin() {
+  const Clock::time_point begun = Clock::now();
+  const Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(program_);
+  if (!facts) return facts.error();
+  facts_ = *facts;
+  const int root = add_node(-1, "the program as it was written", 0);
+  // The program's own order is a plan too: the yardstick, and an answer whatever happens.
+  written_ = add_node(root, kAsWritten, 0);
+  spent_ = std::chrono::duration<double>(Clock::now() - begun).count();
+  return std::nullopt;
 }
 
-// A structure is verified once for all its tile sizes; what may be handed out is verified again at
-// the sizes it has, as soon as it is among the best. A plan that fails makes way for the next best
-// of its structure, a few times. The program's own order needs no proof. False: there was no time
-// for it.
-bool Engine::settle(int structure) {
-  constexpr int kAttempts = 4;
-  for (int attempt = 0; among_best(structure) && structure != written_; ++attempt) {
-    const int node = best_of_structure_.at(structure).node;
-    if (settled_.contains(node)) return true;
-    const Expected<Plan> plan = plan_of(program_, result_, node);
-    const poly::Verification v =
-        plan ? poly::verify(plan->schedule, options_.isl_quota) : poly::Verification{};
-    if (v.ok) return settled_.insert(node).second;
-    if (poly::out_of_time()) return false;
-    result_.nodes[node].state = NodeState::Failed;
-    result_.nodes[node].reason =
-        "at its tile sizes: " + (plan ? v.verdict.why : plan.error().text());
-    changed(node);
-    forget(structure, attempt + 1 < kAttempts);
-  }
-  return true;
+Expected<ProgramContextPtr> Engine::context() {
+  if (context_) return context_;
+  Expected<ProgramContextPtr> made = program_context(facts_, options_.isl_quota);
+  if (made) context_ = *made;
+  return made;
 }
 
-// Takes a structure's plan out of what may be handed out; its next best one takes the place, if it
-// may.
-void Engine::forget(int structure, bool another) {
-  const auto found = best_of_structure_.find(structure);
-  const int node = found->second.node;
-  best_.erase({found->second.seconds, structure});
-  best_of_structure_.erase(found);
-  std::erase_if(footing_, [&](const Footing& f) {
-    return f.node == node || (!another && result_.nodes[f.node].parent == structure);
-  });
-  const Footing* next = nullptr;
-  for (const Footing& f : footing_)
-    if (result_.nodes[f.node].parent == structure && (!next || f.seconds < next->seconds))
-      next = &f;
-  if (!next) return;
-  best_of_structure_[structure] = {next->seconds, next->node, structure};
-  best_.insert({next->seconds, structure});
+// Puts the next decision on the agenda. False: there is none, or it could not be begun.
+bool Engine::next_decision() {
+  if (opening_ == Opening::Context) {
+    const Expected<ProgramContextPtr> program = context();
+    if (cut(0, "the analysis of dependences")) return false;
+    if (!program) {
+      stop_reason_ = StopReason::OperationBudget;
+      set_state(0, NodeState::Unknown, program.error().text());
+      return false;
+    }
+    const double bound = actions_.bound(start_state(*program));
+    for (int id : {0, written_}) {
+      result_.nodes[id].lower_bound = bound;
+      set_state(id, NodeState::Expanded, "");
+    }
+    opening_ = Opening::Written;
+  }
+  if (opening_ == Opening::Written) {
+    SearchState as_written = start_state(context_);
+    as_written.last = -1;
+    Evaluation e;
+    e.node = written_;
+    e.state = std::make_shared<const SearchState>(std::move(as_written));
+    e.slot = written_slot_;
+    agenda_.push_back(std::move(e));
+    opening_ = Opening::Root;
+    return true;
+  }
+  if (opening_ == Opening::Root) {
+    Expansion e;
+    e.node = 0;
+    e.state = std::make_shared<const SearchState>(start_state(context_));
+    agenda_.push_back(std::move(e));
+    opening_ = Opening::Done;
+    return true;
+  }
+  std::vector<Pending> left;
+  std::optional<Pending> p = frontier_.pop(left);
+  for (const Pending& c : left)
+    set_state(c.node, NodeState::Dominated,
+              "outside the beam of " + std::to_string(options_.beam) + ": bound " +
+                  time_text(c.candidate.bound));
+  if (p) agenda_.push_back(Decision{*std::move(p)});
+  return p.has_value();
 }
 
-// Everything below the root, until nothing is left or a budget is spent.
-void Engine::explore(std::shared_ptr<const ProgramFacts> facts, int root) {
-  const Expected<ProgramContextPtr> program = program_context(std::move(facts), options_.isl_quota);
-  if (cut(root, "the analysis of dependences")) return;
-  if (!program) {
-    stop_reason_ = StopReason::OperationBudget;
-    result_.nodes[root].state = NodeState::Unknown;
-    result_.nodes[root].reason = program.error().text();
-    return;
-  }
-  const SearchState start = start_state(*program);
-  const double bound = actions_.bound(start);
-  for (int id : {root, written_}) {
-    result_.nodes[id].state = NodeState::Expanded;
-    result_.nodes[id].lower_bound = bound;
-  }
-  SearchState as_written = start;
-  as_written.last = -1;
-  evaluate(written_, as_written);
-  if (!stop()) expand(root, start, {});
-  while (!frontier_.empty() && !stop()) {
-    std::vector<Pending> left;
-    const std::optional<Pending> p = frontier_.pop(left);
-    for (const Pending& c : left) outside_beam(c);
-    if (!p) break;
+// Decisions until nothing is left or a budget is spent.
+void Engine::explore() {
+  for (int64_t taken = 0; !stop(); ++taken) {
+    if (budget_.decisions > 0 && taken >= budget_.decisions) {
+      stop_reason_ = StopReason::Interrupted;
+      break;
+    }
     try {
-      process(*p);
+      if (agenda_.empty() && !next_decision()) break;
     } catch (const isl::exception& e) {
-      if (cut(p->node, "this decision")) break;
-      result_.nodes[p->node].state = NodeState::Unknown;
-      result_.nodes[p->node].reason = e.what();
-      changed(p->node);
+      if (cut(0, "the analysis of the program")) break;
+      stop_reason_ = StopReason::OperationBudget;
+      set_state(0, NodeState::Unknown, e.what());
+      break;
+    }
+    if (!work()) {
+      if (!stop()) stop_reason_ = StopReason::TimeBudget;
+      break;
     }
     if (elapsed() - last_progress_ > 0.1) {
       last_progress_ = elapsed();
@@ -116,14 +103,117 @@ void Engine::explore(std::shared_ptr<const ProgramFacts> facts, int root) {
   }
 }
 
+bool Engine::exhausted() const {
+  return opening_ == Opening::Done && agenda_.empty() && frontier_.empty();
+}
+
+StopReason Engine::run(const Budget& budget) {
+  take_back();
+  reopen();
+  budget_ = budget;
+  stop_reason_.reset();
+  start_ = Clock::now();
+  running_ = true;
+  const poly::QuotaGuard quota(program_->context->get(), options_.isl_quota);
+  {
+    const poly::DeadlineGuard guard(program_->context->get(), deadline(), options_.stop);
+    explore();
+    before_answer_ = standing_;
+    if (!agenda_.empty() && !poly::out_of_time())
+      if (const auto* e = std::get_if<Evaluation>(&agenda_.front());
+          e && e->stage > Evaluation::Stage::Best)
+        settle(e->node);
+  }
+  result_.stop_reason = stop_reason_.value_or(StopReason::Exhausted);
+  answer();
+  spent_ = elapsed();
+  running_ = false;
+  result_.seconds = spent_;
+  changed(-1, SearchEvent::Kind::Progress);
+  return result_.stop_reason;
+}
+
+// What ended for lack of time, or was given up, is open again.
+void Engine::reopen() {
+  if (cut_) set_state(cut_->node, cut_->state, cut_->reason);
+  cut_.reset();
+  for (int id : closed_)
+    if (result_.nodes[id].state == NodeState::Budget) set_state(id, NodeState::Open, "");
+  closed_.clear();
+}
+
+void Engine::mark(int node) {
+  answer_marks_.push_back({node, result_.nodes[node].state, result_.nodes[node].reason});
+}
+
+void Engine::take_back() {
+  if (!before_answer_) return;
+  standing_ = *std::move(before_answer_);
+  before_answer_.reset();
+  for (; !answer_marks_.empty(); answer_marks_.pop_back()) {
+    const Mark& m = answer_marks_.back();
+    set_state(m.node, m.state, m.reason);
+  }
+}
+
+void Engine::answer() {
+  if (!before_answer_) before_answer_ = standing_;
+  {
+    // What the end of the budget left unproved gets a moment; the best of it first.
+    const poly::DeadlineGuard grace(program_->context->get(), Clock::now() + kGrace);
+    const size_t top = static_cast<size_t>(std::max(1, options_.top));
+    for (size_t k = 0; k < std::min(standing_.best.size(), top);) {
+      const int structure =
+          std::next(standing_.best.begin(), static_cast<std::ptrdiff_t>(k))->second;
+      const int node = standing_.of_structure[structure].node;
+      if (settled_.contains(node) || structure == written_) {
+        ++k;
+      } else if (!settle(structure)) {
+        mark(node);
+        set_state(node, NodeState::Budget,
+                  "its verification at its tile sizes was not finished: " +
+                      std::string(stop_reason_name(result_.stop_reason)));
+        standing_.forget(structure, false);
+      }
+    }
+  }
+  list_best();
+}
+
+void Engine::list_best() {
+  result_.best.clear();
+  for (auto& [seconds, structure] : standing_.best) {
+    if (static_cast<int>(result_.best.size()) >= std::max(1, options_.top)) break;
+    result_.best.push_back(standing_.of_structure[structure].node);
+  }
+  result_.pareto = standing_.pareto();
+  result_.note.clear();
+  if (result_.best.size() == 1 && result_.nodes[result_.best[0]].parent == written_ &&
+      stop_reason_)
+    result_.note = "the search ended (" + std::string(stop_reason_name(*stop_reason_)) +
+                   ") before another plan was complete: this is the program's own order, untiled";
+}
+
+void Engine::close() {
+  const std::string why = "not tried: " + std::string(stop_reason_name(result_.stop_reason));
+  for (SearchNode& n : result_.nodes)
+    if (n.state == NodeState::Open) {
+      closed_.push_back(n.id);
+      set_state(n.id, NodeState::Budget, why);
+    }
+  if (standing_.best.empty() && written_ >= 0 && facts_) answer_with_written();
+}
+
 // The order as written is legal by definition, so it is an answer whatever the budget was. Its cost
 // is counted from the statements as they stand, which takes no rewriting.
-void Engine::answer_with_written(std::shared_ptr<const ProgramFacts> facts) {
+void Engine::answer_with_written() {
+  if (!before_answer_) before_answer_ = standing_;
+  const poly::QuotaGuard quota(program_->context->get(), options_.isl_quota);
   try {
     const poly::Schedule schedule = poly::initial_schedule(program_);
-    const Expected<StructureModel> model = structure_model(schedule, facts);
+    const Expected<StructureModel> model = structure_model(schedule, facts_);
     if (!model) return;
-    Evaluator evaluator(facts, options_.machine);
+    Evaluator evaluator(facts_, options_.machine);
     const StructureOps ops = direct_ops(*model);
     ResourceProfile whole = evaluator.profile(*model, ops);
     std::vector<KernelChoice> choices;
@@ -133,74 +223,22 @@ void Engine::answer_with_written(std::shared_ptr<const ProgramFacts> facts) {
     }
     std::vector<const KernelChoice*> all;
     for (const KernelChoice& c : choices) all.push_back(&c);
-    result_.nodes[written_].state = NodeState::Expanded;
-    result_.nodes[written_].reason.clear();
-    record_plan(written_, all, ops, evaluator);
+    mark(written_);
+    set_state(written_, NodeState::Expanded, "");
+    Evaluation e;
+    e.node = written_;
+    e.slot = written_slot_;
+    written_slot_ = record_plan(e, all, ops, evaluator);
+    if (!agenda_.empty())
+      if (auto* under_way = std::get_if<Evaluation>(&agenda_.front());
+          under_way && under_way->node == written_)
+        under_way->slot = written_slot_;
+    list_best();
   } catch (const isl::exception&) {
     return;
   } catch (const std::range_error&) {
     return;
   }
-}
-
-void Engine::finish(std::shared_ptr<const ProgramFacts> facts) {
-  const std::string why(stop_reason_name(stop_reason_.value_or(StopReason::Exhausted)));
-  for (const Pending& p : frontier_.drain()) {
-    result_.nodes[p.node].state = NodeState::Budget;
-    result_.nodes[p.node].reason = "not tried: " + why;
-  }
-  for (SearchNode& n : result_.nodes)
-    if (n.state == NodeState::Open) n.state = NodeState::Budget, n.reason = "not tried: " + why;
-  {
-    // What the end of the budget left unproved gets a moment; the best of it first.
-    const poly::DeadlineGuard grace(program_->context->get(), Clock::now() + kGrace);
-    for (size_t k = 0; k < std::min<size_t>(best_.size(), std::max(1, options_.top));) {
-      const int structure = std::next(best_.begin(), static_cast<std::ptrdiff_t>(k))->second;
-      const int node = best_of_structure_[structure].node;
-      if (settled_.contains(node) || structure == written_) {
-        ++k;
-      } else if (!settle(structure)) {
-        cut(node, "its verification at its tile sizes");
-        forget(structure, false);
-      }
-    }
-  }
-  if (best_.empty()) answer_with_written(facts);
-  for (auto& [seconds, structure] : best_) {
-    if (static_cast<int>(result_.best.size()) >= std::max(1, options_.top)) break;
-    result_.best.push_back(best_of_structure_[structure].node);
-  }
-  if (result_.best.size() == 1 && result_.nodes[result_.best[0]].parent == written_ && stop_reason_)
-    result_.note = "the search ended (" + why +
-                   ") before another plan was complete: this is the program's own order, untiled";
-  std::vector<std::tuple<double, double, double, int>> all;
-  for (const Footing& f : footing_) all.emplace_back(f.seconds, f.shared, f.registers, f.node);
-  result_.pareto = pareto_front(std::move(all));
-  result_.seconds = elapsed();
-  result_.stop_reason = stop_reason_.value_or(StopReason::Exhausted);
-  changed(-1, SearchEvent::Kind::Progress);
-}
-
-Expected<SearchResult> Engine::run() {
-  const Expected<std::shared_ptr<const ProgramFacts>> facts = program_facts(program_);
-  if (!facts) return facts.error();
-  const int root = add_node(-1, "the program as it was written", 0);
-  // The program's own order is a plan too: the yardstick, and an answer whatever happens.
-  written_ = add_node(root, "leave the order as written", 0);
-  {
-    const poly::DeadlineGuard guard(program_->context->get(), deadline(), options_.stop);
-    try {
-      explore(*facts, root);
-    } catch (const isl::exception& e) {
-      if (!cut(root, "the analysis of the program")) {
-        stop_reason_ = StopReason::OperationBudget;
-        result_.nodes[root].state = NodeState::Unknown;
-        result_.nodes[root].reason = e.what();
-      }
-    }
-  }
-  finish(*facts);
-  return std::move(result_);
 }
 
 }  // namespace nautilus::sched

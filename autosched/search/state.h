@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <nlohmann/json.hpp>
 #include "autosched/axes.h"
@@ -40,6 +41,7 @@ struct SearchState {
   size_t next = 0;                  // first statement of it that is in no phase yet
   double closed_bound = 0;          // of the kernels that are done
   double kernel_bound = 0;          // of the one in hand
+  std::set<std::string> pinned;     // statements whose order a person chose: kept as they are
   bool complete() const { return last < 0 && kernel.empty(); }
 };
 
@@ -68,11 +70,15 @@ struct Taken {
   std::optional<Candidate> also;  // another form of the same decision, to be tried as well
 };
 
-// Applies registry transforms one after the other; stops at the first that is not accepted.
+// Steps that were accepted once, to be repeated without asking again.
+using Record = std::vector<poly::TransformStep>;
+
+// Applies registry transforms one after the other; stops at the first that is not accepted. With a
+// record it repeats what is written there.
 class Stepper {
  public:
-  Stepper(poly::Schedule s, const poly::DependenceSet& deps)
-      : schedule(std::move(s)), deps_(deps) {}
+  Stepper(poly::Schedule s, const poly::DependenceSet& deps, const Record* record = nullptr)
+      : schedule(std::move(s)), deps_(deps), record_(record) {}
   bool apply(const char* name, const nlohmann::json& params);
   bool attempt(const char* name, const nlohmann::json& params);  // a refusal leaves no trace
   Taken failed() const;
@@ -83,14 +89,17 @@ class Stepper {
   std::string reason, note;
 
  private:
+  bool repeat(const char* name, const nlohmann::json& params);
   const poly::DependenceSet& deps_;
+  const Record* record_;
 };
 
 class Actions {
  public:
   Actions(const SearchOptions& options) : options_(options), machine_(options.machine) {}
   std::vector<Candidate> candidates(const SearchState& s) const;
-  Taken take(const SearchState& s, const Candidate& c) const;
+  // With the steps that the decision was recorded with, they are repeated without verdicts.
+  Taken take(const SearchState& s, const Candidate& c, const Record* record = nullptr) const;
   double bound(const SearchState& s) const;
 
  private:
@@ -98,13 +107,13 @@ class Actions {
   void split_candidates(const SearchState& s, std::vector<Candidate>& out) const;
   Taken changed_program(const SearchState& s, const Stepper& step, int recomputed,
                         bool split) const;
-  Taken take_split(const SearchState& s, const Candidate& c) const;
-  Taken take_recompute(const SearchState& s, const Candidate& c) const;
+  Taken take_split(const SearchState& s, const Candidate& c, const Record* record) const;
+  Taken take_recompute(const SearchState& s, const Candidate& c, const Record* record) const;
   void kernel_candidates(const SearchState& s, std::vector<Candidate>& out) const;
   void loop_candidates(const SearchState& s, std::vector<Candidate>& out) const;
-  Taken take_kernel(const SearchState& s, const Candidate& c) const;
-  Taken take_loop(const SearchState& s, const Candidate& c) const;
-  Taken take_finish(const SearchState& s, const Candidate& c) const;
+  Taken take_kernel(const SearchState& s, const Candidate& c, const Record* record) const;
+  Taken take_loop(const SearchState& s, const Candidate& c, const Record* record) const;
+  Taken take_finish(const SearchState& s, const Candidate& c, const Record* record) const;
   double kernel_bound(const ProgramContext& p, int first, int last) const;
   // With its grid known: what every block must load for itself (GPU).
   double grid_bound(const ProgramContext& p, int first, int last, const std::vector<int>& grid,
@@ -118,7 +127,7 @@ class Actions {
   int64_t loop_tile(const StmtModel& m, size_t dim, int64_t extent) const;
   const SearchOptions& options_;
   const Machine& machine_;
-  mutable std::map<const poly::Program*, TileCounter> counters_;
+  mutable std::map<poly::ProgramPtr, TileCounter> counters_;
 };
 
 // Helpers on trees.
@@ -131,5 +140,15 @@ int member_axis(const ProgramAxes& axes, const poly::BandMember& m, const std::s
 int member_axis(const ProgramContext& p, const poly::BandMember& m, const std::string& stmt);
 int64_t default_tile(int64_t extent);
 SearchState start_state(ProgramContextPtr p);
+// What is left to decide below a schedule that a person made: statements as the program has them
+// may still become kernels, kernels that have no tiles yet get them.
+SearchState state_by_hand(const poly::Schedule& s, ProgramContextPtr p);
+// The next kernel that a person began and that has no tiles yet becomes the one in hand.
+void take_unfinished(SearchState& s);
+// Drops pinned statements from the end of what is in no kernel yet.
+void skip_pinned(SearchState& s);
+// Some decisions have another form, tried after them: by rolling update, without scratch.
+std::optional<std::string> plain_decision(const std::string& other);
+std::optional<Candidate> other_form(const Candidate& c);
 
 }  // namespace nautilus::sched

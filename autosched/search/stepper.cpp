@@ -2,10 +2,33 @@
 #include <nlohmann/json.hpp>
 
 #include "autosched/search/state.h"
+#include "polyhedral/json_text.h"
 
 namespace nautilus::sched {
 
+// The next recorded step, if it is this one: what a transform chose may be there as well.
+bool Stepper::repeat(const char* name, const nlohmann::json& params) {
+  if (steps.size() >= record_->size()) return false;
+  const poly::TransformStep& next = (*record_)[steps.size()];
+  const nlohmann::json recorded = poly::read_json(next.params);
+  if (next.name != name || !recorded.is_object()) return false;
+  for (auto& [key, value] : params.items())
+    if (!recorded.contains(key) || recorded[key] != value) return false;
+  Expected<poly::Schedule> made = poly::apply_unchecked(schedule, next.name, recorded);
+  if (!made) return false;
+  schedule = *std::move(made);
+  steps.push_back(next);
+  return true;
+}
+
 bool Stepper::apply(const char* name, const nlohmann::json& params) {
+  if (record_) {
+    if (repeat(name, params)) return true;
+    node = NodeState::Failed;
+    verdict = poly::VerdictKind::Unknown;
+    reason = std::string("the steps on record do not repeat: ") + name + " " + params.dump();
+    return false;
+  }
   steps.push_back({name, params.dump()});
   poly::Outcome o = poly::apply(schedule, deps_, name, params);
   if (o.refusal) {
@@ -34,6 +57,7 @@ bool Stepper::apply(const char* name, const nlohmann::json& params) {
 }
 
 bool Stepper::attempt(const char* name, const nlohmann::json& params) {
+  if (record_) return repeat(name, params);
   Stepper trial(schedule, deps_);
   if (!trial.apply(name, params)) return false;
   schedule = std::move(trial.schedule);

@@ -201,31 +201,36 @@ poly::Sizes sizes_of(const poly::Program& p, const std::vector<poly::Program>& a
   return out;
 }
 
-// Every kernel that `in` names. `single`: several are refused, by their names.
 std::optional<std::vector<Loaded>> load_some(const Input& in, bool bind, bool single, int& status) {
-  auto refuse = [&](const Refusal& r, int code) {
-    // Clang's diagnostics are complete in themselves: printed as they are.
-    status = r.asked.empty() ? fail(in.json, r.why, code) : fail(in.json, r, code);
-    return std::nullopt;
-  };
-  auto source = resolve_spec(in.spec, in.kernel);
-  if (!source) return refuse(source.error(), kBadInput);
-  auto programs = read_programs(poly::make_context(), *source);
-  if (!programs) return refuse(programs.error(), kBadInput);
-  if (single && programs->size() > 1) return refuse(several_kernels(*source, *programs), kBadInput);
-  auto given = parse_sizes(in.sizes);
-  if (!given) return refuse(given.error(), kBadInput);
-  std::vector<Loaded> out;
-  for (const poly::Program& p : *programs) {
-    int code = kBadInput;
-    auto loaded = with_sizes(in, p, sizes_of(p, *programs, *given), *source, bind, code);
-    if (!loaded) return refuse(loaded.error(), code);
-    out.push_back(*std::move(loaded));
-  }
-  return out;
+  int code = kBadInput;
+  auto loaded = read_input(in, bind, single, code);
+  if (loaded) return *std::move(loaded);
+  // Clang's diagnostics are complete in themselves: printed as they are.
+  const Refusal& r = loaded.error();
+  status = r.asked.empty() ? fail(in.json, r.why, code) : fail(in.json, r, code);
+  return std::nullopt;
 }
 
 }  // namespace
+
+Expected<std::vector<Loaded>> read_input(const Input& in, bool bind, bool single, int& code) {
+  code = kBadInput;
+  auto source = resolve_spec(in.spec, in.kernel);
+  if (!source) return source.error();
+  auto programs = read_programs(poly::make_context(), *source);
+  if (!programs) return programs.error();
+  if (single && programs->size() > 1) return several_kernels(*source, *programs);
+  auto given = parse_sizes(in.sizes);
+  if (!given) return given.error();
+  std::vector<Loaded> out;
+  for (const poly::Program& p : *programs) {
+    auto loaded = with_sizes(in, p, sizes_of(p, *programs, *given), *source, bind, code);
+    if (!loaded) return loaded.error();
+    out.push_back(*std::move(loaded));
+  }
+  code = kGood;
+  return out;
+}
 
 std::optional<std::vector<Loaded>> load_all(const Input& in, bool bind, int& status) {
   return load_some(in, bind, false, status);

@@ -42,6 +42,9 @@ struct Loaded {
   std::string path, text;  // of the spec
   std::vector<std::string> notes;
 };
+// Reads the spec, every kernel of it; with `single` several are refused, by their names. Diagnostics
+// of Clang are a Refusal's `why` alone. Status of a refusal in `code`.
+Expected<std::vector<Loaded>> read_input(const Input& in, bool bind, bool single, int& code);
 // Reads the spec and binds sizes: those given, then the model's, then the spec's typical ones
 // (noted). On failure prints why (JSON on stdout, text on stderr) and returns the exit status in
 // `status`.

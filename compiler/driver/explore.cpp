@@ -71,6 +71,9 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output,
                            loaded->program.name,
                            found->options,
                            r,
+                           {},
+                           {},
+                           {},
                            {}};
     if (auto bad = sched::save_session(session, output)) return fail(in.json, *bad, kEnvironment);
   }

@@ -37,12 +37,13 @@ std::string lowercase(std::string s) {
 }
 
 // Emission and compilation of c.memory. No compiler is no refusal unless code is needed.
-std::optional<Refusal> emit(GpuCode& c, const GpuFlags& flags, PassPrinter& printer) {
+std::optional<Refusal> emit(GpuCode& c, const GpuFlags& flags, StageWatcher& watcher) {
   auto source = cuda::emit(c.memory, {.contract = c.choice.plan.numerics != "strict"});
   if (!source) return source.error();
   c.source = *std::move(source);
   if (flags.open) c.source.facts = flags.open->facts;
-  printer("cuda", "cuda", c.source.text);
+  watcher.on_source(c.source);
+  if (!flags.compile) return std::nullopt;
   const auto start = std::chrono::steady_clock::now();
   if (!cuda::find_compiler()) {
     auto refused = cuda::compile(c.source);
@@ -95,17 +96,16 @@ constexpr int64_t kRegistersWhereAsked = 320;
 // From a choice to code.
 class Generation {
  public:
-  Generation(const sched::Machine& machine, const GpuFlags& flags, PassPrinter& printer)
-      : machine_(machine), flags_(flags), printer_(printer) {
+  Generation(const sched::Machine& machine, const GpuFlags& flags, StageWatcher& watcher)
+      : machine_(machine), flags_(flags), watcher_(watcher) {
     how_.rewriting.costs = op_costs(machine);
     how_.after = [this](const std::string& stage, const tile::Module& m) {
-      printer_(stage, "tile", tile::print(m));
+      watcher_.on_tile(stage, m);
     };
     how_.memory.target = flags.target;
-    if (cuda::find_compiler()) how_.memory.most_registers = kRegistersWhereAsked;
+    if (flags.compile && cuda::find_compiler()) how_.memory.most_registers = kRegistersWhereAsked;
     how_.memory.after = [this](const std::string& pass, const memory::Module& m) {
-      const bool wanted = printer_.wanted(pass);
-      printer_(pass, wanted ? "memory" : "", wanted ? memory::print(m) : "");
+      watcher_.on_memory(pass, m);
     };
   }
 
@@ -131,7 +131,7 @@ class Generation {
  private:
   const sched::Machine& machine_;
   const GpuFlags& flags_;
-  PassPrinter& printer_;
+  StageWatcher& watcher_;
   PlanLowering how_;
   poly::Schedule schedule_;  // that is lowered
 
@@ -170,6 +170,7 @@ class Generation {
 
   // With fewer blocks beside each other while registers spill.
   Expected<GpuCode> lower_at(const Choice& choice) {
+    watcher_.on_try(choice.plan);
     auto lowered = lower_plan(schedule_, how_);
     if (!lowered) return lowered.error();
     GpuCode best;
@@ -181,7 +182,7 @@ class Generation {
     best.tile = std::move(lowered->tile);
     best.memory = std::move(lowered->memory);
     best.memory_knobs = how_.memory.knobs;
-    if (auto bad = emit(best, flags_, printer_)) return *bad;
+    if (auto bad = emit(best, flags_, watcher_)) return *bad;
     for (GpuCode next = best; spills(best) > 0;) {
       bool fewer = false;
       for (size_t k = 0; k < next.memory.kernels.size(); ++k) {
@@ -190,7 +191,7 @@ class Generation {
         --blocks;
         fewer = true;
       }
-      if (!fewer || emit(next, flags_, printer_)) break;
+      if (!fewer || emit(next, flags_, watcher_)) break;
       if (spills(next) < spills(best)) best = next;
     }
     return best;
@@ -223,10 +224,9 @@ class Generation {
         if (std::find(all.begin(), all.end(), knobs) == all.end()) all.push_back(knobs);
       }
     };
-    if (!flags_.in) return {};
     halved(choice.plan.knobs);
     for (const sched::Knobs& once : std::vector<sched::Knobs>(all)) halved(once);
-    const auto program = std::make_shared<const poly::Program>(flags_.in->program);
+    const poly::ProgramPtr& program = choice.plan.schedule.program;
     std::vector<Choice> out;
     for (const sched::Knobs& knobs : all) {
       auto plan = sched::with_knobs(choice.plan, program, knobs);
@@ -252,8 +252,17 @@ class Generation {
 
 }  // namespace
 
-void PassPrinter::operator()(const std::string& pass, const std::string& kind,
-                             const std::string& text) {
+void PassPrinter::on_tile(const std::string& stage, const tile::Module& m) {
+  print(stage, "tile", tile::print(m));
+}
+
+// Printing a module of many kernels takes its time: only where it is asked for.
+void PassPrinter::on_memory(const std::string& pass, const memory::Module& m) {
+  const bool show = wanted(pass);
+  print(pass, show ? "memory" : "", show ? memory::print(m) : "");
+}
+
+void PassPrinter::print(const std::string& pass, const std::string& kind, const std::string& text) {
   if (std::find(passes_.begin(), passes_.end(), pass) == passes_.end()) passes_.push_back(pass);
   if (kind.empty()) return;
   const bool changed = std::exchange(last_[kind], text) != text;
@@ -306,7 +315,7 @@ Expected<sched::Machine> find_gpu(const std::string& machine) {
 }
 
 Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Machine& machine,
-                           const GpuFlags& flags, PassPrinter& printer) {
+                           const GpuFlags& flags, StageWatcher& watcher) {
   std::optional<Refusal> last;
   std::vector<std::string> passed_over;
   const auto predicted = [](const Choice& c) { return c.about.value("predicted_seconds", 0.0); };
@@ -317,7 +326,7 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Mach
                      last->text() + "; what is left is predicted to be " +
                          std::to_string(int(kFarSlower)) + " times slower and more",
                      "more --max-plans or --seconds, or --schedule original"};
-    auto code = Generation(machine, flags, printer).run(choice);
+    auto code = Generation(machine, flags, watcher).run(choice);
     if (code) {
       code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());
       return code;
@@ -332,12 +341,12 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Mach
 }
 
 Expected<GpuCode> generate(const memory::Module& m, const std::optional<poly::Sizes>& sizes,
-                           const GpuFlags& flags, PassPrinter& printer) {
+                           const GpuFlags& flags, StageWatcher& watcher) {
   GpuCode c;
   c.memory = m;
   if (!flags.target.empty()) c.memory.target = flags.target;
   if (auto bad = memory::verify(c.memory)) return *bad;
-  if (auto bad = emit(c, flags, printer)) return *bad;
+  if (auto bad = emit(c, flags, watcher)) return *bad;
   c.check.left_out = "--no-check";
   if (!sizes) return c;
   auto checked = check_kernels(c.memory, *sizes);

@@ -6,18 +6,33 @@
 
 namespace nautilus::driver {
 
+// What sees each stage as it is made. A try is one plan with one choice of warps: its stages are
+// made anew.
+class StageWatcher {
+ public:
+  virtual ~StageWatcher() = default;
+  virtual void on_try(const sched::Plan&) {}
+  virtual void on_tile(const std::string& /*stage*/, const tile::Module&) {}
+  virtual void on_memory(const std::string& /*pass*/, const memory::Module&) {}
+  virtual void on_source(const cuda::Source&) {}
+};
+
 // Prints what passes made of a program (--print-after PASS|all): only what changed, on stdout, or
 // on stderr where stdout is for JSON.
-class PassPrinter {
+class PassPrinter : public StageWatcher {
  public:
   PassPrinter(std::string which, bool json) : which_(std::move(which)), json_(json) {}
-  // `kind`: texts of one kind are compared with each other ("tile", "memory", "cuda").
-  void operator()(const std::string& pass, const std::string& kind, const std::string& text);
-  bool wanted(const std::string& pass) const { return which_ == "all" || which_ == pass; }
+  void on_tile(const std::string& stage, const tile::Module& m) override;
+  void on_memory(const std::string& pass, const memory::Module& m) override;
+  void on_source(const cuda::Source& s) override { print("cuda", "cuda", s.text); }
   // Refused if a pass was asked for that did not run; names those that did.
   std::optional<Refusal> check() const;
 
  private:
+  bool wanted(const std::string& pass) const { return which_ == "all" || which_ == pass; }
+  // `kind`: texts of one kind are compared with each other ("tile", "memory", "cuda").
+  void print(const std::string& pass, const std::string& kind, const std::string& text);
+
   std::string which_;
   bool json_;
   std::vector<std::string> passes_;
@@ -53,9 +68,11 @@ struct GpuCode {
 struct GpuFlags {
   std::string target;  // "": a memory program's own
   bool need_code = true;
-  const Loaded* in = nullptr;  // what the plans are of: for checks, and for plans beside them
+  const Loaded* in = nullptr;  // what the plans are of: for checks
   bool check = true;
   const OpenProgram* open = nullptr;  // leaves these sizes open
+  // Else the source is the last stage, and the lowering's own count tells what fits.
+  bool compile = true;
 };
 // Lowers the choices, best first, until one gives code. One that does not fit registers or shared
 // memory is tried with more registers a thread, more warps, and with its tile sizes halved, before
@@ -63,10 +80,10 @@ struct GpuFlags {
 // a stage refuses it, with a note; the last refusal is the answer if all are, or if what is left is
 // far slower than the best. `flags.need_code`: no compiler is a refusal too.
 Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Machine& machine,
-                           const GpuFlags& flags, PassPrinter& printer);
+                           const GpuFlags& flags, StageWatcher& watcher);
 // Memory IR as it stands (a .mtile file), checked at `sizes` where given.
 Expected<GpuCode> generate(const memory::Module& m, const std::optional<poly::Sizes>& sizes,
-                           const GpuFlags& flags, PassPrinter& printer);
+                           const GpuFlags& flags, StageWatcher& watcher);
 
 // "registers" (the most), "spills" (bytes), "shared_bytes" (the most), "occupancy" (the least), and
 // "kernels" with these of each and its launch; without code only the launches.

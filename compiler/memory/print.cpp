@@ -1,7 +1,7 @@
 // Text form `.mtile` of the memory IR; parse.cpp reads it back exactly.
 #include <cmath>
 
-#include "compiler/memory/ir.h"
+#include "compiler/memory/lines.h"
 #include "compiler/tile/text.h"
 
 namespace nautilus::memory {
@@ -191,18 +191,21 @@ std::string line(const Instr& i, const Kernel& k, const Names& names) {
          rest(i, k, names) + origin_text(i);
 }
 
-void print_region(std::string& out, const Region& r, const Kernel& k, const Names& names,
-                  int indent) {
+void print_region(MappedText& out, const Region& r, const Kernel& k, const Names& names, int indent,
+                  const LineOrigin& around) {
   const std::string pad(size_t(indent) * 2, ' ');
   for (const Instr& i : r.body) {
+    const LineOrigin here{i.origin, i.node};
+    out.at(here);
     if (!i.note.empty()) out += pad + "note " + quote_text(i.note) + "\n";
     out += pad + line(i, k, names);
     for (size_t n = 0; n < i.regions.size(); ++n) {
       out += n ? pad + "} else {\n" : " {\n";
-      print_region(out, i.regions[n], k, names, indent + 1);
+      print_region(out, i.regions[n], k, names, indent + 1, here);
     }
     out += i.regions.empty() ? "\n" : pad + "}\n";
   }
+  out.at(around);
   if (!r.yields.empty()) out += pad + "yield " + list(r.yields, value_text) + "\n";
 }
 
@@ -213,7 +216,7 @@ std::string buffer_text(const SharedBuffer& b, const Names& names) {
          std::to_string(b.align) + place_text(b.place, names);
 }
 
-void print_kernel(std::string& out, const Kernel& k) {
+void print_kernel(MappedText& out, const Kernel& k) {
   const Names names = names_of(k);
   out += "  kernel " + quote_name(k.name) + " {\n";
   if (!k.comment.empty()) out += "    comment " + quote_text(k.comment) + "\n";
@@ -234,7 +237,7 @@ void print_kernel(std::string& out, const Kernel& k) {
   for (const Role& r : k.roles) {
     out += "    role " + quote_name(r.name) + " first " + std::to_string(r.first_warp) + " warps " +
            std::to_string(r.warps) + " {\n";
-    print_region(out, r.body, k, names, 3);
+    print_region(out, r.body, k, names, 3, {});
     out += "    }\n";
   }
   out += "  }\n";
@@ -246,14 +249,18 @@ std::string to_string(const FragmentType& t) { return fragment_text(t, {}); }
 
 std::string print(const Instr& i, const Kernel& k) { return line(i, k, names_of(k)); }
 
-std::string print(const Module& m) {
-  std::string out = "module " + quote_name(m.name) + " {\n";
+MappedLines to_lines(const Module& m) {
+  MappedText out;
+  out += "module " + quote_name(m.name) + " {\n";
   out += "  target " + quote_name(m.target) + "\n";
   if (!m.sizes.empty()) out += "  sizes " + list(m.sizes, quote_name) + "\n";
   out += tile::multiples_text(m.multiples);
   for (const TensorDecl& t : m.tensors) out += "  tensor " + tile::declaration_text(t) + "\n";
   for (const Kernel& k : m.kernels) print_kernel(out, k);
-  return out + "}\n";
+  out += "}\n";
+  return std::move(out).take();
 }
+
+std::string print(const Module& m) { return to_lines(m).text; }
 
 }  // namespace nautilus::memory

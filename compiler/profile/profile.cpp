@@ -5,6 +5,7 @@
 
 #include "compiler/lower/lower.h"
 #include "compiler/tile/narrow.h"
+#include "polyhedral/deadline.h"
 #include "polyhedral/footprint.h"
 
 namespace nautilus::profile {
@@ -30,7 +31,7 @@ class TileOps final : public sched::OpsProvider {
     for (const tile::OpCount& c : tile::count_ops(rewritten))
       out.entries.push_back({c.origin, c.unit, c.per_lane, c.axes, c.loops, c.partial, c.tensor});
     out.rewrites = report.applied;
-    cache_.emplace(key, out);
+    if (!poly::out_of_time()) cache_.emplace(key, out);
     return out;
   }
 

@@ -2,7 +2,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "compiler/tile/ir.h"
+#include "compiler/tile/lines.h"
 #include "compiler/tile/text.h"
 
 namespace nautilus::tile {
@@ -171,23 +171,28 @@ std::string origin_text(const Instr& i) {
          (i.node < 0 ? "" : ":" + std::to_string(i.node));
 }
 
-void print_region(std::string& out, const Region& r, const Kernel& k, int indent);
+void print_region(MappedText& out, const Region& r, const Kernel& k, int indent,
+                  const LineOrigin& around);
 
-void print_instr(std::string& out, const Instr& i, const Kernel& k, int indent) {
+void print_instr(MappedText& out, const Instr& i, const Kernel& k, int indent) {
   const std::string pad(size_t(indent) * 2, ' ');
+  const LineOrigin here{i.origin, i.node};
+  out.at(here);
   out += pad + print(i, k);
   if (i.code == Code::For || i.code == Code::If) {
     for (size_t n = 0; n < i.regions.size(); ++n) {
       out += n ? pad + "} else {\n" : " {\n";
-      print_region(out, i.regions[n], k, indent + 1);
+      print_region(out, i.regions[n], k, indent + 1, here);
     }
     out += pad + "}";
   }
-  out += '\n';
+  out += "\n";
 }
 
-void print_region(std::string& out, const Region& r, const Kernel& k, int indent) {
+void print_region(MappedText& out, const Region& r, const Kernel& k, int indent,
+                  const LineOrigin& around) {
   for (const Instr& i : r.body) print_instr(out, i, k, indent);
+  out.at(around);
   if (!r.yields.empty())
     out += std::string(size_t(indent) * 2, ' ') + "yield " + list(r.yields, value_text) + "\n";
 }
@@ -215,8 +220,9 @@ std::string print(const Instr& i, const Kernel& k) {
   return s + operation(i, k) + origin_text(i);
 }
 
-std::string print(const Module& m) {
-  std::string out = "module " + quote_name(m.name) + " {\n";
+MappedLines to_lines(const Module& m) {
+  MappedText out;
+  out += "module " + quote_name(m.name) + " {\n";
   if (!m.sizes.empty()) out += "  sizes " + list(m.sizes, quote_name) + "\n";
   out += multiples_text(m.multiples);
   for (const TensorDecl& t : m.tensors) out += "  tensor " + declaration_text(t) + "\n";
@@ -229,10 +235,13 @@ std::string print(const Module& m) {
       out += "    grid " + quote_name(g.iv) + " < " + to_string(g.extent) + "\n";
     for (const TensorDecl& t : k.shared) out += "    buffer " + declaration_text(t) + "\n";
     out += "    values " + std::to_string(k.next_value) + "\n";
-    print_region(out, k.body, k, 2);
+    print_region(out, k.body, k, 2, {});
     out += "  }\n";
   }
-  return out + "}\n";
+  out += "}\n";
+  return std::move(out).take();
 }
+
+std::string print(const Module& m) { return to_lines(m).text; }
 
 }  // namespace nautilus::tile

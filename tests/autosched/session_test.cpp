@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -44,12 +45,18 @@ Session made_up(int count) {
     for (const char* level : {"hbm", "l2", "shared", "register"})
       n.points.push_back({level, 1.0 / (i + 3), 1e12 / (i + 7), 9e14 / (i + 1)});
     n.knobs = {{"tile.i", 64}, {"tile.j", 1 << (i % 9)}, {"threads", 256}};
+    n.shared_bytes = 1024.0 * (i % 200);
+    n.register_bytes = 256.0 * (i % 100);
+    n.by_hand = i % 40 == 3;
     s.result.nodes.push_back(n);
   }
   if (count > 3) s.result.best = {2, 3}, s.result.pareto = {1};
   s.result.plans_costed = count;
   s.result.stop_reason = StopReason::TimeBudget;
   s.notes = {{2, "look here"}};
+  s.measured = {{1, {1.5e-4, true, "H200, run --on gpu"}}, {3, {2e-4, false, "store"}}};
+  s.pins = {3, 1};
+  s.viewport = R"({"roofline":{"level":"l2"}})";
   return s;
 }
 
@@ -65,6 +72,12 @@ TEST(SessionFile, RoundTrip) {
   EXPECT_EQ(t->result.nodes[8].points[1].intensity, s.result.nodes[8].points[1].intensity);
   EXPECT_EQ(t->spec_text, s.spec_text);
   EXPECT_EQ(t->notes.at(2), "look here");
+  EXPECT_EQ(t->measured.at(1).seconds, 1.5e-4);
+  EXPECT_FALSE(t->measured.at(3).right);
+  EXPECT_EQ(t->pins, (std::vector<int>{3, 1}));
+  EXPECT_EQ(t->viewport, s.viewport);
+  EXPECT_TRUE(t->result.nodes[43].by_hand);
+  EXPECT_EQ(t->result.nodes[43].register_bytes, s.result.nodes[43].register_bytes);
   std::filesystem::remove(path);
 }
 
@@ -90,7 +103,7 @@ TEST(SessionFile, EveryTruncationIsARefusal) {
 }
 
 TEST(SessionFile, DamageIsARefusalNotACrash) {
-  nlohmann::json good = session_to_json(made_up(20));
+  nlohmann::json good = session_to_json(made_up(6));
   auto refuses = [&](const std::function<void(nlohmann::json&)>& damage, const char* what) {
     nlohmann::json j = good;
     damage(j);
@@ -106,10 +119,72 @@ TEST(SessionFile, DamageIsARefusalNotACrash) {
   refuses([](auto& j) { j["result"]["best"] = {400}; }, "best");
   refuses([](auto& j) { j["options"]["machine"].erase("fma"); }, "machine");
   refuses([](auto& j) { j["notes"]["x"] = "y"; }, "note id");
+  refuses([](auto& j) { j["notes"]["400"] = "y"; }, "a note of no node");
+  refuses([](auto& j) { j["pins"] = {400}; }, "pin");
+  refuses([](auto& j) { j["pins"] = "x"; }, "pins");
+  refuses([](auto& j) { j["measured"]["400"] = j["measured"]["1"]; }, "measured node");
+  refuses([](auto& j) { j["measured"]["1"].erase("seconds"); }, "measurement");
+  refuses([](auto& j) { j.erase("viewport"); }, "viewport");
+  refuses([](auto& j) { j["nodes"][5][14] = 3; }, "by hand");
+  refuses([](auto& j) { j["nodes"][5][5] = 400; }, "duplicate of no node");
+  refuses([](auto& j) { j["nodes"][5][0] = -1; }, "a second root");
+  refuses([](auto& j) { j["nautilus_session"] = 0; }, "version zero");
+  refuses([](auto& j) { j["nodes"][5][0] = 1e300; }, "a huge number");
+  refuses([](auto& j) { j["nodes"][5][3] = uint64_t{1} << 63; }, "a huge index");
+  refuses([](auto& j) { j["nodes"][5][0] = 2.5; }, "half a node");
+  refuses([](auto& j) { j["options"]["sizes"]["N"] = 1e300; }, "a huge size");
+  refuses([](auto& j) { j["options"]["max_nodes"] = int64_t{1} << 40; }, "a huge budget");
+  refuses([](auto& j) { j["result"]["best"] = {int64_t{1} << 40}; }, "a huge node");
+  refuses([](auto& j) { j["notes"]["2x"] = "y"; }, "a note of half a number");
+  refuses([](auto& j) { j["nautilus_session"] = uint64_t{1} << 63; }, "a huge version");
+  // What, and where.
+  nlohmann::json hurt = good;
+  hurt["nodes"][5][1] = "open";
+  EXPECT_NE(session_from_json(hurt).error().why.find("node 5: \"open\""), std::string::npos)
+      << session_from_json(hurt).error().text();
+  // Any value in the place of any other is refused or read, and never crashes.
+  const nlohmann::json values[] = {nullptr,
+                                   true,
+                                   -1,
+                                   1e300,
+                                   uint64_t{1} << 63,
+                                   "",
+                                   "x",
+                                   nlohmann::json::array(),
+                                   nlohmann::json::object()};
+  const nlohmann::json flat = good.flatten();
+  for (const auto& [path, old] : flat.items())
+    for (const nlohmann::json& v : values) {
+      nlohmann::json j = good;
+      j[nlohmann::json::json_pointer(path)] = v;
+      (void)session_from_json(j);
+    }
   nlohmann::json newer = good;
   newer["nautilus_session"] = 99;
   EXPECT_NE(session_from_json(newer).error().why.find("newer version"), std::string::npos);
   EXPECT_FALSE(session_from_json(nlohmann::json(3)));
+}
+
+// A file of the first version, as it was written then.
+TEST(SessionFile, OlderVersionsOpen) {
+  nlohmann::json j = session_to_json(made_up(20));
+  j["nautilus_session"] = 1;
+  for (const char* key : {"measured", "pins", "viewport"}) j.erase(key);
+  for (auto& n : j["nodes"]) n.erase(n.begin() + 12, n.end());
+  auto s = session_from_json(j);
+  ASSERT_TRUE(s) << s.error().text();
+  EXPECT_EQ(s->result.nodes.size(), 20u);
+  EXPECT_FALSE(s->result.nodes[3].by_hand);
+  EXPECT_TRUE(s->pins.empty());
+  EXPECT_EQ(s->notes.at(2), "look here");
+}
+
+TEST(SessionFile, AViewportThatIsNoJsonIsLeftOut) {
+  Session s = made_up(4);
+  s.viewport = "{nonsense";
+  auto back = session_from_json(session_to_json(s));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->viewport, "");
 }
 
 TEST(SessionFile, WriteFailureKeepsTheOldFile) {
@@ -121,6 +196,33 @@ TEST(SessionFile, WriteFailureKeepsTheOldFile) {
   ASSERT_TRUE(s);
   EXPECT_EQ(s->result.nodes.size(), 5u);
   std::filesystem::remove(path);
+}
+
+// A link stays a link, a private file stays private; what is no file of ours is not read for ever.
+TEST(SessionFile, WritesThroughLinksAndKeepsWhoMayRead) {
+  namespace fs = std::filesystem;
+  const std::string real = temp_path("real"), link = temp_path("link");
+  ASSERT_FALSE(save_session(made_up(3), real));
+  fs::permissions(real, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink(real, link);
+  ASSERT_FALSE(save_session(made_up(5), link));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(fs::status(real).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  const auto back = load_session(real);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->result.nodes.size(), 5u);
+  fs::remove(link);
+  fs::remove(real);
+}
+TEST(SessionFile, PipesAndDevicesAreRefused) {
+  const std::string pipe = temp_path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+    const auto s = load_session(path);
+    ASSERT_FALSE(s);
+    EXPECT_NE(s.error().why.find("no regular file"), std::string::npos) << s.error().text();
+  }
+  std::filesystem::remove(pipe);
 }
 
 }  // namespace

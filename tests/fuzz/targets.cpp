@@ -10,6 +10,8 @@
 #include "compiler/spec/reader.h"
 #include "compiler/tile/ir.h"
 #include "compiler/tile/rewrite.h"
+#include "gui/models/lesson.h"
+#include "polyhedral/json_text.h"
 #include "polyhedral/transforms/registry.h"
 
 namespace nautilus::fuzz {
@@ -115,9 +117,33 @@ bool fuzz_script(const uint8_t* data, size_t size) {
   return true;
 }
 
+bool fuzz_lesson(const uint8_t* data, size_t size) {
+  static const std::vector<gui::GlossaryEntry> glossary{{"tile", "a box"}, {"reuse", "again"}};
+  const std::string all = text_of(data, size);
+  const size_t cut = all.find("\n%%\n");
+  const std::string markdown = cut == std::string::npos ? "" : all.substr(cut + 4);
+  const auto l = gui::lesson_from("fuzz", poly::read_json(all.substr(0, cut)), markdown, glossary);
+  if (!l) return require(!l.error().why.empty(), "a lesson that is refused says why"), false;
+  require(!l->steps.empty(), "a lesson has steps");
+  for (size_t k = 0; k < l->steps.size(); ++k) {
+    const gui::LessonStep& s = l->steps[k];
+    require(!s.text.empty(), "a step has a text");
+    require(l->step(s.id) == static_cast<int>(k), "a step is found by its id");
+    if (s.transform)
+      require(l->step(s.transform->from) < static_cast<int>(k),
+              "schedules come from earlier steps");
+    for (const gui::LessonNumber& n : gui::quoted(s)) {
+      const auto again = gui::number_from_words(gui::to_string(n));
+      require(again && gui::to_string(*again) == gui::to_string(n), "a number's name reads back");
+    }
+  }
+  return true;
+}
+
 std::vector<Target> targets() {
-  return {{"naut", fuzz_naut}, {"session", fuzz_session}, {"spec", fuzz_spec},
-          {"tile", fuzz_tile}, {"memory", fuzz_memory},   {"script", fuzz_script}};
+  return {{"naut", fuzz_naut},    {"session", fuzz_session}, {"spec", fuzz_spec},
+          {"tile", fuzz_tile},    {"memory", fuzz_memory},   {"script", fuzz_script},
+          {"lesson", fuzz_lesson}};
 }
 
 }  // namespace nautilus::fuzz

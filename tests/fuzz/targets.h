@@ -23,6 +23,7 @@ bool fuzz_tile(const uint8_t* data,
 bool fuzz_memory(const uint8_t* data,
                  size_t size);                       // .mtile module text: parse, verify, print
 bool fuzz_script(const uint8_t* data, size_t size);  // transform scripts on a small program
+bool fuzz_lesson(const uint8_t* data, size_t size);  // a lesson: JSON, a line "%%", Markdown
 std::vector<Target> targets();
 inline void PrintTo(const Target& t, std::ostream* out) { *out << t.name; }
 

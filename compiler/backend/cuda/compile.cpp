@@ -11,7 +11,7 @@
 #include <regex>
 #include <sstream>
 
-#include "compiler/backend/cuda/cuda.h"
+#include "compiler/backend/cuda/assembly.h"
 
 namespace nautilus::cuda {
 namespace fs = std::filesystem;
@@ -126,33 +126,88 @@ std::optional<std::string> find_compiler() {
   return std::nullopt;
 }
 
-Expected<Compiled> compile(const Source& s) {
+namespace {
+
+// What nvcc made of a source, and its words.
+struct Made {
+  std::string file, log;
+};
+// `tool`: a command that prints the file for people, else the file itself is the answer.
+Expected<Made> make(const Source& s, const std::string& flags, const std::string& extension,
+                    const std::string& tool = "") {
   const std::string asked = "compile " + s.name + " for " + s.target;
   const auto nvcc = find_compiler();
   if (!nvcc)
     return Refusal{asked, "",
                    "no nvcc on PATH, in $CUDA_HOME/bin, /usr/local/cuda/bin or build/cuda/bin",
                    "install the CUDA toolkit, or set CUDA_HOME or NAUTILUS_NVCC"};
-  const auto target = memory::parse_target(s.target);
-  if (!target) return target.error();
+  if (const auto target = memory::parse_target(s.target); !target) return target.error();
   const TemporaryFolder folder;
   if (folder.path().empty())
     return Refusal{asked, "", "no temporary folder can be made", "set TMPDIR"};
-  const fs::path source = folder.path() / "kernel.cu", cubin = folder.path() / "kernel.cubin";
+  const fs::path source = folder.path() / "kernel.cu",
+                 made = folder.path() / ("kernel" + extension);
   std::ofstream(source) << s.text;
   // A comparison that its types decide (186) would be a condition lost.
   const auto [status, log] =
-      run(quoted(*nvcc) + " -std=c++17 -O3 -diag-error 186 -cubin -arch=" + s.target +
-          " -Xptxas -v --keep-dir " + quoted(folder.path().string()) + " -o " +
-          quoted(cubin.string()) + " " + quoted(source.string()));
+      run(quoted(*nvcc) + " -std=c++17 -O3 -diag-error 186 " + flags + " -arch=" + s.target +
+          " --keep-dir " + quoted(folder.path().string()) + " -o " + quoted(made.string()) + " " +
+          quoted(source.string()));
   if (status != 0) {
     std::string words = log.substr(0, 2000);
     for (size_t at; (at = words.find(folder.path().string() + "/")) != std::string::npos;)
       words.erase(at, folder.path().string().size() + 1);
     return Refusal{asked, "", *nvcc + " refuses the source: " + words, ""};
   }
+  if (tool.empty()) return Made{read_file(made), log};
+  const auto [printed, text] = run(tool + " " + quoted(made.string()));
+  if (printed != 0) return Refusal{asked, "", tool + ": " + text.substr(0, 2000), ""};
+  return Made{text, log};
+}
+
+}  // namespace
+
+std::optional<std::string> find_disassembler() {
+  std::vector<fs::path> folders;
+  if (const auto nvcc = find_compiler()) folders.push_back(fs::path(*nvcc).parent_path());
+  if (const char* p = std::getenv("PATH")) {
+    std::istringstream in(p);
+    for (std::string dir; std::getline(in, dir, ':');)
+      if (!dir.empty()) folders.emplace_back(dir);
+  }
+  for (const char* name : {"nvdisasm", "cuobjdump"})
+    for (const fs::path& dir : folders)
+      if (::access((dir / name).c_str(), X_OK) == 0) return (dir / name).string();
+  return std::nullopt;
+}
+
+Expected<std::string> ptx_text(const Source& s) {
+  auto made = make(s, "-ptx -lineinfo", ".ptx");
+  if (!made) return made.error();
+  return std::move(made->file);
+}
+
+Expected<std::string> sass_text(const Source& s) {
+  const auto tool = find_disassembler();
+  if (!tool)
+    return Refusal{"disassemble " + s.name, "",
+                   "neither nvdisasm nor cuobjdump is beside nvcc or "
+                   "on PATH",
+                   "install the CUDA toolkit's binary utilities"};
+  const bool lines = tool->ends_with("nvdisasm");
+  auto made = make(s, "-cubin -lineinfo", ".cubin", quoted(*tool) + (lines ? " -g" : " -sass"));
+  if (!made) return made.error();
+  return std::move(made->file);
+}
+
+Expected<Compiled> compile(const Source& s) {
+  const auto target = memory::parse_target(s.target);
+  if (!target) return target.error();
+  auto made = make(s, "-cubin -Xptxas -v", ".cubin");
+  if (!made) return made.error();
+  const std::string& log = made->log;
   Compiled c;
-  c.cubin = read_file(cubin);
+  c.cubin = std::move(made->file);
   for (const Launch& l : s.launches) {
     Resources r;
     r.kernel = l.kernel;

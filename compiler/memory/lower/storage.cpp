@@ -1,6 +1,7 @@
 // Bytes of shared memory, and registers.
 #include <algorithm>
 
+#include "compiler/memory/liveness.h"
 #include "compiler/memory/lower/passes.h"
 
 namespace nautilus::memory::lowering {
@@ -18,59 +19,6 @@ int64_t bytes_of(const SharedBuffer& b) {
   const int64_t n = b.slots * b.place.elements() * type_bytes(b.elem);
   return (n + b.align - 1) / b.align * b.align;
 }
-
-int64_t registers_of(const FragmentType& t) {
-  if (t.axes.empty()) return 1;
-  return (t.place.registers() * type_bytes(t.elem) + 3) / 4;
-}
-
-// Largest sum over the points of a region of what is live there.
-class Pressure {
- public:
-  explicit Pressure(const Kernel& k) : k_(k) {}
-  int64_t region(const Region& r, const std::set<ValueId>& after) {
-    std::set<ValueId> live = after;
-    live.insert(r.yields.begin(), r.yields.end());
-    int64_t most = total(live);
-    for (size_t n = r.body.size(); n-- > 0;) {
-      const Instr& i = r.body[n];
-      std::set<ValueId> through = live;
-      for (ValueId v : i.results) through.erase(v);
-      for (const Region& inner : i.regions) {
-        std::set<ValueId> keep = through;
-        if (i.code == Code::For) uses(inner, keep);
-        for (ValueId v : inner.args) keep.erase(v);
-        most = std::max(most, region(inner, keep));
-        uses(inner, live);
-      }
-      most = std::max(most, total(live));
-      for (ValueId v : i.results) live.erase(v);
-      for (ValueId v : i.operands) live.insert(v);
-    }
-    return most;
-  }
-
- private:
-  const Kernel& k_;
-  int64_t total(const std::set<ValueId>& live) const {
-    int64_t n = 0;
-    for (ValueId v : live)
-      if (auto it = k_.types.find(v); it != k_.types.end()) n += registers_of(it->second);
-    return n;
-  }
-  // Values of outside that a region uses.
-  void uses(const Region& r, std::set<ValueId>& out) const {
-    std::set<ValueId> defined(r.args.begin(), r.args.end()), used;
-    for (const Instr& i : r.body) {
-      used.insert(i.operands.begin(), i.operands.end());
-      for (const Region& inner : i.regions) uses(inner, used);
-      defined.insert(i.results.begin(), i.results.end());
-    }
-    used.insert(r.yields.begin(), r.yields.end());
-    for (ValueId v : used)
-      if (!defined.count(v)) out.insert(v);
-  }
-};
 
 }  // namespace
 
@@ -116,7 +64,10 @@ void place_buffers(Kernel& k) {
 
 int64_t register_pressure(const Kernel& k) {
   int64_t most = 0;
-  for (const Role& r : k.roles) most = std::max(most, Pressure(k).region(r.body, {}));
+  for (const Role& r : k.roles)
+    for_each_point(r, [&](const Instr*, const std::set<ValueId>& live) {
+      most = std::max(most, registers_of(k, live));
+    });
   return most;
 }
 

@@ -1,0 +1,157 @@
+// The window: views in docks around one shared state, and what the program does.
+#pragma once
+
+#include <QMainWindow>
+#include <QTimer>
+#include <deque>
+
+#include "gui/app/commands.h"
+#include "gui/app/recovery.h"
+#include "gui/models/links.h"
+#include "gui/models/live_search.h"
+#include "gui/models/measurements.h"
+#include "gui/models/opening.h"
+#include "gui/views/view.h"
+
+class QLabel;
+
+namespace nautilus::gui {
+
+class ChipsBar;
+class ExploreBar;
+class NotesPanel;
+class Palette;
+class StartPage;
+class ViewDock;
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  explicit MainWindow(QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  Document& document() { return document_; }
+  Selection& selection() { return selection_; }
+  FilterStack& filters() { return filters_; }
+  Bench& bench() { return bench_; }
+  Theme& theme() { return theme_; }
+  LiveSearch& search() { return search_; }
+  Commands& commands() { return commands_; }
+  ChipsBar& chips() { return *chips_; }
+  NotesPanel& notes() { return *notes_; }
+  ExploreBar& explore_bar() { return *explore_bar_; }
+  const QList<View*>& views() const { return views_; }
+  View* view(const QString& name) const;  // nullptr: no such view
+  ViewDock* dock(const QString& name) const;
+  bool on_start_page() const;
+  bool reveal(const QString& name);  // a view, and gives it the keyboard; false: there is none
+
+  // A file, the name of a corpus kernel, or a link; read in the background, then `opened` says
+  // whether it is there. What is open and not saved is asked about first. `then` runs where it
+  // worked.
+  void open(const QString& link, std::function<void()> then = {});
+  void open_spec(const SpecRequest& request);
+  // In the background; `saved` and `measurements_imported` say how it went.
+  void save(const QString& file);
+  void autosave();  // what is not saved, to recovery().file(); every twenty seconds
+  void leave();     // writes that copy, and ends the program without asking
+  const RecoveryCopy& recovery() const { return recovery_; }
+  void import_measurements(const QString& file);
+  void export_view_to(View& view, const QString& file);
+  bool follow(const Link& link);  // node, view and lesson; false: one is not there, which it tells
+  bool start_lesson(const QString& name);
+  void explore();
+  // Opening, saving, the bench or a view is still at work.
+  bool busy() const;
+
+  // Problems are told in a box; without a window to look at, by whoever sets this.
+  void set_problem_handler(std::function<void(const QString& title, const QString& text)> f) {
+    on_problem_ = std::move(f);
+  }
+  void tell_problem(const QString& title, const QString& text);
+  void say(const QString& text);  // in the status bar
+
+ Q_SIGNALS:
+  void opened(bool good);
+  void saved(bool good);
+  void measurements_imported(int rows);  // -1: refused
+
+ protected:
+  void closeEvent(QCloseEvent* e) override;
+  void dragEnterEvent(QDragEnterEvent* e) override;
+  void dropEvent(QDropEvent* e) override;
+
+ private:
+  // main_window_layout.cpp
+  void make_docks();
+  void arrange();
+  void show_start_page(bool on);
+  void apply_theme();
+  void views_keys_first(QWidget* focused);
+  View* current_view() const;
+  // main_window_commands.cpp
+  void make_commands();
+  void make_menus();
+  void make_view_menus();
+  void update_commands();
+  // main_window_files.cpp
+  void browse();
+  void open_here(const Link& link, const std::function<void()>& then);
+  bool show_opened(Expected<Opened> found, const Link& link);
+  void browse_import();
+  void show_imported(const Expected<Import>& found);
+  void browse_export(View* view);
+  void remember(const QString& file);
+  void update_title();
+  // main_window_saving.cpp
+  void save_as();
+  QString ask_file_name();
+  using Written = std::function<void(std::optional<Refusal>, unsigned revision)>;
+  void write(const QString& file, Written then);
+  void write_ended();
+  void when_safe(std::function<void()> then);
+  void forget_recovery();
+  // main_window_state.cpp
+  std::string state_text() const;
+  void restore_state();
+  // main_window_search.cpp
+  void change_sizes();
+  void change_to(const SpecRequest& from, const SpecRequest& to);
+  void search_ended(sched::StopReason reason, const QString& note);
+  void show_status();
+  // main_window_find.cpp
+  void show_palette();
+  void show_find(const QString& first = {});
+  void show_keys();
+  QStringList statements() const;
+
+  Document document_;
+  Selection selection_;
+  FilterStack filters_{document_};
+  Theme theme_;
+  Bench bench_;
+  LiveSearch search_{document_};
+  Commands commands_{this};
+  QList<View*> views_;
+  QList<ViewDock*> docks_;
+  StartPage* start_;
+  ChipsBar* chips_;
+  NotesPanel* notes_;
+  ExploreBar* explore_bar_ = nullptr;
+  QLabel *status_, *working_;
+  QList<std::pair<QAction*, QList<QKeySequence>>> keys_taken_;  // by the focused view
+  QByteArray plain_layout_;
+  QTimer autosave_;
+  int opening_ = 0;
+  int open_ticket_ = 0;
+  int documents_ = 0;                         // counts them
+  std::deque<std::function<void()>> writes_;  // the first is under way
+  unsigned copied_ = 0;                       // revision of the copy for recovery
+  RecoveryCopy recovery_;
+  bool may_close_ = false;
+  std::function<void(const QString&, const QString&)> on_problem_;
+};
+
+QString problem_text(const Refusal& r);
+
+}  // namespace nautilus::gui

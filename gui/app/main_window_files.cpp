@@ -1,0 +1,188 @@
+// Opening, importing, exporting.
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QSettings>
+
+#include "autosched/file.h"
+#include "gui/app/exporting.h"
+#include "gui/app/main_window.h"
+#include "gui/app/start_page.h"
+#include "gui/models/background.h"
+#include "gui/models/measurements.h"
+#include "gui/models/snapshot.h"
+
+namespace nautilus::gui {
+namespace {
+
+constexpr int kMostRecent = 10;
+
+}  // namespace
+
+QString problem_text(const Refusal& r) {
+  // Diagnostics of the spec reader are complete in themselves.
+  return QString::fromStdString(r.asked.empty() ? r.why : r.text());
+}
+
+void MainWindow::browse() {
+  const QString file = QFileDialog::getOpenFileName(
+      this, tr("Open"), {},
+      tr("All that opens (*.spec.cpp *.naut *.json);;Specs (*.spec.cpp);;Programs (*.naut);;"
+         "Sessions (*.json);;All files (*)"));
+  if (!file.isEmpty()) open(file);
+}
+
+void MainWindow::open(const QString& text, std::function<void()> then) {
+  QString ignored;
+  const Link link = link_from_string(text, &ignored);
+  if (!ignored.isEmpty()) {
+    const QString left_out = tr("left out of the link: %1").arg(ignored);
+    on_problem_ ? tell_problem(tr("Link"), left_out) : say(left_out);
+  }
+  if (link.file.isEmpty()) return open_here(link, then);
+  when_safe([this, link, then] {
+    const int ticket = ++open_ticket_;
+    ++opening_;
+    say(tr("Opening %1 …").arg(link.file));
+    const std::string machine = document_.empty() ? "h200" : document_.session().options.machine.id;
+    in_background<Expected<Opened>>(
+        this, [path = link.file.toStdString(), machine] { return open_any(path, machine); },
+        [this, link, ticket, then](Expected<Opened> s) {
+          --opening_;
+          if (ticket == open_ticket_ && show_opened(std::move(s), link) && then) then();
+        });
+  });
+}
+
+// A link without a file is about what is open.
+void MainWindow::open_here(const Link& link, const std::function<void()>& then) {
+  const bool something = !document_.empty() || !link.lesson.isEmpty();
+  if (!something) tell_problem(tr("Cannot open"), tr("No file is named, and none is open."));
+  const bool good = something && follow(link);
+  if (good && then) then();
+  opened(good);
+}
+
+void MainWindow::open_spec(const SpecRequest& request) {
+  const int ticket = ++open_ticket_;
+  ++opening_;
+  in_background<Expected<sched::Session>>(
+      this, [request] { return session_of(request); },
+      [this, ticket](Expected<sched::Session> s) {
+        --opening_;
+        if (ticket != open_ticket_) return;
+        show_opened(s ? Expected<Opened>(Opened{*std::move(s), false}) : s.error(), {});
+      });
+}
+
+bool MainWindow::show_opened(Expected<Opened> found, const Link& link) {
+  if (!found) {
+    tell_problem(tr("Cannot open"), problem_text(found.error()));
+    opened(false);
+    return false;
+  }
+  forget_recovery();  // of what was open before
+  const bool was_saved = found->was_saved, recovered = RecoveryCopy::is_one(link.file);
+  sched::Session s = std::move(found->session);
+  if (!s.result.note.empty()) say(QString::fromStdString(s.result.note));
+  if (!was_saved) s.result.note.clear();
+  document_.set_session(std::move(s), was_saved && !recovered ? link.file : QString());
+  if (recovered) {
+    recovery_.take_over(link.file);
+    document_.set_unsaved();
+  }
+  show_start_page(false);
+  if (was_saved) restore_state();
+  if (!link.file.isEmpty() && !recovered) remember(link.file);
+  if (link.node < 0 && selection_.now().node < 0 && !document_.nodes().empty())
+    selection_.select(document_.best().empty() ? 0 : document_.best().front());
+  follow({{}, link.node, link.view, link.lesson});
+  opened(true);
+  return true;
+}
+
+void MainWindow::remember(const QString& file) {
+  const QString path = QFileInfo::exists(file) ? QFileInfo(file).absoluteFilePath() : file;
+  QStringList recent = QSettings().value("recent").toStringList();
+  recent.removeAll(path);
+  recent.prepend(path);
+  while (recent.size() > kMostRecent) recent.removeLast();
+  QSettings().setValue("recent", recent);
+  start_->set_recent(recent, RecoveryCopy::left_behind());
+}
+
+void MainWindow::browse_import() {
+  const QString file = QFileDialog::getOpenFileName(this, tr("Import measurements"), {},
+                                                    tr("Stores (*.csv *.json);;All files (*)"));
+  if (!file.isEmpty()) import_measurements(file);
+}
+
+// A store may be large, and so may be what its rows are looked up in.
+void MainWindow::import_measurements(const QString& file) {
+  ++opening_;
+  new Snapshot(
+      document_,
+      [this, file, document = documents_](std::shared_ptr<sched::Session> copy) {
+        if (!copy) {
+          --opening_;
+          measurements_imported(-1);
+          return;
+        }
+        const auto job = [copy, file]() -> Expected<Import> {
+          const auto content = sched::read_file(file.toStdString());
+          if (!content) return content.error();
+          return read_measurements(*content, *copy, QFileInfo(file).fileName().toStdString());
+        };
+        in_background<Expected<Import>>(this, job, [this, document](Expected<Import> found) {
+          --opening_;
+          if (document == documents_) return show_imported(found);
+          measurements_imported(-1);  // its rows are about candidates that are gone
+        });
+      },
+      this);
+}
+
+void MainWindow::show_imported(const Expected<Import>& found) {
+  if (!found) {
+    tell_problem(tr("Cannot import"), problem_text(found.error()));
+    measurements_imported(-1);
+    return;
+  }
+  std::map<int, Measured> all;
+  for (const MeasuredRow& r : found->rows) all[r.node] = r.measured;
+  document_.set_measured(std::move(all));
+  const auto rows = static_cast<int>(found->rows.size());
+  if (rows == 0 || found->left_out > 0)
+    tell_problem(
+        tr("Measurements"),
+        tr("%1 rows imported, %2 left out.\n%3").arg(rows).arg(found->left_out).arg(found->why));
+  else
+    say(tr("%1 measurements imported").arg(rows));
+  measurements_imported(rows);
+}
+
+void MainWindow::browse_export(View* view) {
+  if (!view) return tell_problem(tr("Export"), tr("No view is shown."));
+  const QString file = QFileDialog::getSaveFileName(
+      this, tr("Export %1").arg(view->title()), view->name() + ".svg",
+      tr("SVG (*.svg);;PNG (*.png);;PDF (*.pdf);;Data as CSV (*.csv);;Data as JSON (*.json)"));
+  if (!file.isEmpty()) export_view_to(*view, file);
+}
+
+void MainWindow::export_view_to(View& view, const QString& file) {
+  if (auto bad = export_view(view, theme_, file))
+    tell_problem(tr("Not exported"), problem_text(*bad));
+  else
+    say(tr("Wrote %1").arg(file));
+}
+
+void MainWindow::update_title() {
+  const QString name = document_.empty() ? QString()
+                       : document_.file().isEmpty()
+                           ? QString::fromStdString(document_.session().kernel)
+                           : QFileInfo(document_.file()).fileName();
+  setWindowTitle(name.isEmpty() ? tr("Nautilus Explorer")
+                                : name + "[*] — " + tr("Nautilus Explorer"));
+  setWindowModified(document_.modified());
+}
+
+}  // namespace nautilus::gui

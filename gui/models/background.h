@@ -1,0 +1,44 @@
+// Work that takes longer than a frame and needs nothing of the interface: reading and writing
+// files.
+#pragma once
+
+#include <QCoreApplication>
+#include <QPointer>
+#include <QThreadPool>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <type_traits>
+
+#include "polyhedral/expected.h"
+
+namespace nautilus::gui {
+
+// What a job throws would end the program, and with it what is not saved: it becomes a refusal.
+template <class T>
+T or_refusal(const std::function<T()>& job) {
+  if constexpr (std::is_constructible_v<T, Refusal>) {
+    try {
+      return job();
+    } catch (const std::exception& e) {
+      return T(Refusal{"", "", e.what(), ""});
+    }
+  } else {
+    return job();
+  }
+}
+
+// Runs `job` on a thread of the pool and `done` with its result on the interface thread, unless
+// `owner` is gone by then.
+template <class T>
+void in_background(QObject* owner, std::function<T()> job, std::function<void(T)> done) {
+  QThreadPool::globalInstance()->start(
+      [owner = QPointer<QObject>(owner), job = std::move(job), done = std::move(done)] {
+        auto result = std::make_shared<T>(or_refusal<T>(job));
+        QMetaObject::invokeMethod(QCoreApplication::instance(), [owner, done, result] {
+          if (owner) done(std::move(*result));
+        });
+      });
+}
+
+}  // namespace nautilus::gui

@@ -1,0 +1,84 @@
+// The thread of a live search. Commands run in order between two parts of a run.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "gui/models/live_search.h"
+
+namespace nautilus::gui {
+
+// What changed since the last look, by the exploration's ids.
+struct LiveSearch::Batch {
+  std::vector<sched::SearchNode> added;
+  std::map<int, sched::SearchNode> changed;
+  std::optional<std::vector<int>> best;
+  std::optional<std::vector<int>> pareto;
+  sched::SearchResult figures;  // without nodes and lists
+  bool progress = false;        // there are figures
+};
+
+class LiveSearch::Worker {
+ public:
+  // Called on the thread.
+  struct Reports {
+    std::function<void(sched::StopReason, std::string note)> ended;  // a run, by itself
+    std::function<void(const Refusal&)> refused;  // something asked; or the search cannot begin
+  };
+  // `first_new`: the id of the first node that the exploration makes.
+  Worker(std::string naut, sched::SearchOptions options, int first_new, Reports reports);
+  ~Worker();  // ends what runs, and waits for the thread
+
+  // What to go on from; without nodes the search begins. The thread waits for it.
+  void go_on_from(sched::SearchResult so_far);
+  // The command finds `exploration` null if the search could not begin.
+  void post(std::function<void(Worker&)> command);
+  void end();  // as soon as it can
+  bool ended() const { return ended_; }
+  Batch take(size_t most);
+  bool has_more();
+
+  // For commands, on the thread.
+  std::unique_ptr<sched::Exploration> exploration;
+  void go(const Allowance& a);
+  void rest() { going_ = false; }
+  void use_machine(const sched::Machine& m);
+  void answer_changed();
+  bool ready();  // false: the search could not begin, which is told again
+  const Reports& reports() const { return reports_; }
+
+ private:
+  void run();
+  void begin();
+  bool next(std::function<void(Worker&)>& command);
+  void part_of_run();
+  void on_event(const sched::SearchEvent& e);
+  void take_figures();  // of the exploration, into the batch
+  std::string naut_;
+  sched::SearchOptions options_;
+  std::optional<sched::SearchResult> so_far_;
+  const Reports reports_;
+  std::optional<Refusal> cannot_begin_;
+  std::vector<std::unique_ptr<sched::OpsProvider>> ops_;
+  sched::Budget budget_;
+  bool going_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void(Worker&)>> commands_;
+  bool over_ = false, in_run_ = false;
+  std::atomic<bool> stop_{false}, ended_{false};
+
+  std::mutex batch_mutex_;
+  Batch batch_;
+  int first_added_ = 0;  // exploration's id of batch_.added[0]
+
+  std::thread thread_;
+};
+
+}  // namespace nautilus::gui

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <QSignalSpy>
+
+#include "tests/gui/samples.h"
+
+namespace nautilus::gui {
+namespace {
+
+using testing_samples::random_nodes;
+using testing_samples::random_session;
+
+TEST(Document, ChildrenAndPathsFollowGrowth) {
+  Document d;
+  d.set_session(random_session(100, 3), "a.nautilus.json");
+  d.append(random_nodes(100, 4, 100));
+  int edges = 0;
+  for (const sched::SearchNode& n : d.nodes()) {
+    for (int c : d.children(n.id)) EXPECT_EQ(d.node(c)->parent, n.id);
+    edges += static_cast<int>(d.children(n.id).size());
+    const std::vector<int> path = d.path(n.id);
+    ASSERT_FALSE(path.empty());
+    EXPECT_EQ(path.front(), 0);
+    EXPECT_EQ(path.back(), n.id);
+  }
+  EXPECT_EQ(edges, 199);
+  EXPECT_TRUE(d.path(200).empty());
+  EXPECT_TRUE(d.children(-1).empty());
+}
+
+TEST(Document, TheBestPathIsMarked) {
+  Document d;
+  d.set_session(random_session(100, 3), "");
+  const int best = d.best().front();
+  for (const sched::SearchNode& n : d.nodes()) {
+    const std::vector<int> path = d.path(best);
+    EXPECT_EQ(d.on_best_path(n.id), std::find(path.begin(), path.end(), n.id) != path.end());
+  }
+  d.set_answer({99, 5000}, {-4, 98});
+  EXPECT_EQ(d.best(), std::vector<int>{99});
+  EXPECT_EQ(d.session().result.pareto, std::vector<int>{98});
+  EXPECT_TRUE(d.on_best_path(99));
+}
+
+TEST(Document, ChangesAreToldOnceAndMarkItModified) {
+  Document d;
+  d.set_session(random_session(20, 3), "");
+  QSignalSpy notes(&d, &Document::notes_changed), pins(&d, &Document::pins_changed),
+      modified(&d, &Document::modified_changed);
+  EXPECT_FALSE(d.modified());
+  d.set_note(3, "here");
+  d.set_note(3, "here");
+  d.set_note(999, "nowhere");
+  d.set_pinned(4, true);
+  d.set_pinned(4, true);
+  d.set_pinned(2, true);
+  EXPECT_EQ(notes.count(), 1);
+  EXPECT_EQ(pins.count(), 2);
+  EXPECT_EQ(modified.count(), 1);
+  EXPECT_EQ(d.pins(), (std::vector<int>{4, 2}));
+  EXPECT_EQ(d.note(3), "here");
+  d.set_saved("x.nautilus.json", d.revision());
+  EXPECT_FALSE(d.modified());
+  d.set_measured(7, {1e-4, true, "H200"});
+  EXPECT_TRUE(d.modified());
+  EXPECT_EQ(d.measured(7)->source, "H200");
+  EXPECT_FALSE(d.measured(8));
+}
+
+}  // namespace
+}  // namespace nautilus::gui

@@ -1,0 +1,236 @@
+#include "gui/models/live_search.h"
+
+#include <gtest/gtest.h>
+
+#include <QElapsedTimer>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/models/opening.h"
+
+namespace nautilus::gui {
+namespace {
+
+using SearchPhase = LiveSearch::Phase;
+constexpr int kPatience = 60'000;
+
+const sched::Session& small_softmax() {
+  static const sched::Session s = [] {
+    SpecRequest r;
+    r.spec = "softmax";
+    r.sizes = {{"N", 64}, {"M", 64}};
+    auto opened = session_of(r);
+    EXPECT_TRUE(opened) << opened.error().text();
+    return *opened;
+  }();
+  return s;
+}
+
+bool paused(const LiveSearch& s) {
+  return QTest::qWaitFor([&] { return s.phase() == SearchPhase::Paused; }, kPatience);
+}
+
+// Ids are rows, parents come first, and what is listed exists.
+void expect_sound(const Document& d) {
+  for (size_t k = 0; k < d.nodes().size(); ++k) {
+    ASSERT_EQ(d.nodes()[k].id, static_cast<int>(k));
+    ASSERT_LT(d.nodes()[k].parent, static_cast<int>(k));
+    ASSERT_LT(d.nodes()[k].duplicate_of, static_cast<int>(d.nodes().size()));
+  }
+  for (int id : d.best()) ASSERT_TRUE(d.node(id));
+}
+
+TEST(LiveSearch, GrowsTheDocumentAndEndsByItself) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  QSignalSpy grew(&d, &Document::appended), ended(&s, &LiveSearch::ended);
+  s.explore({0, 80, 0});
+  EXPECT_EQ(s.phase(), SearchPhase::Running);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 1; }, kPatience));
+  EXPECT_EQ(s.phase(), SearchPhase::Paused);
+  EXPECT_GE(grew.count(), 1);
+  EXPECT_EQ(ended[0][0].value<sched::StopReason>(), sched::StopReason::PlanBudget);
+  EXPECT_GE(d.session().result.plans_costed, 80);
+  EXPECT_FALSE(d.best().empty());
+  expect_sound(d);
+  const size_t before = d.nodes().size();
+  s.explore({0, 80, 0});  // as much again
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 2; }, kPatience));
+  EXPECT_GT(d.nodes().size(), before);
+  EXPECT_GE(d.session().result.plans_costed, 160);
+  expect_sound(d);
+  s.explore({0, 0, 0});  // and to the end, where nothing is left
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 3; }, kPatience));
+  EXPECT_EQ(ended[2][0].value<sched::StopReason>(), sched::StopReason::Exhausted);
+  const int all = d.session().result.plans_costed;
+  s.explore({0, 100, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return ended.count() == 4; }, kPatience));
+  EXPECT_EQ(d.session().result.plans_costed, all);
+  expect_sound(d);
+}
+
+TEST(LiveSearch, PauseStepResumeStop) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  s.step();
+  ASSERT_TRUE(paused(s));
+  const size_t one = d.nodes().size();
+  EXPECT_GT(one, 0u);
+  s.step();
+  ASSERT_TRUE(paused(s));
+  EXPECT_GE(d.nodes().size(), one);
+  s.explore({0, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > one + 20; }, kPatience));
+  s.pause();
+  ASSERT_TRUE(paused(s));
+  const size_t at_pause = d.nodes().size();
+  QTest::qWait(300);
+  EXPECT_EQ(d.nodes().size(), at_pause);
+  s.stop();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !s.alive(); }, kPatience));
+  expect_sound(d);
+  EXPECT_FALSE(d.best().empty());
+}
+
+// Nodes that somebody else put into the document are known to the search that goes on.
+TEST(LiveSearch, GoesOnFromWhatIsThere) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  s.explore({0, 50, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return s.phase() == SearchPhase::Paused; }, kPatience));
+  sched::SearchNode mine;
+  mine.parent = 0;
+  mine.state = sched::NodeState::Illegal;
+  mine.verdict = poly::VerdictKind::Illegal;
+  mine.decision = "by hand";
+  d.append({mine});
+  const int id = static_cast<int>(d.nodes().size()) - 1;
+  s.explore({0, 100, 0});
+  ASSERT_TRUE(paused(s));
+  EXPECT_EQ(d.node(id)->decision, "by hand");
+  EXPECT_GT(static_cast<int>(d.nodes().size()), id + 1);
+  expect_sound(d);
+}
+
+// A transform by hand before any search.
+TEST(LiveSearch, BeginsBesideWhatWasMadeByHand) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  sched::SearchNode mine;
+  mine.parent = 0;
+  mine.state = sched::NodeState::Illegal;
+  mine.verdict = poly::VerdictKind::Illegal;
+  mine.by_hand = true;
+  d.append({mine});
+  s.explore({0, 50, 0});
+  ASSERT_TRUE(paused(s));
+  EXPECT_TRUE(d.node(1)->by_hand);
+  EXPECT_GE(d.session().result.plans_costed, 50);
+  expect_sound(d);
+}
+
+TEST(LiveSearch, TransformsByHandWhileItRuns) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  s.explore({0, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > 5; }, kPatience));
+  int made = -2;
+  s.add_by_hand(0, {{"fuse", "{\"node\":999}"}}, [&](int node, const QString& why) {
+    made = node;
+    EXPECT_FALSE(why.isEmpty());
+  });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return made != -2; }, kPatience));
+  EXPECT_EQ(made, -1);
+  EXPECT_EQ(s.phase(), SearchPhase::Running);
+  const size_t before = d.nodes().size();
+  EXPECT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > before; }, kPatience));
+  s.pause();
+  ASSERT_TRUE(paused(s));
+  expect_sound(d);
+}
+
+TEST(LiveSearch, BelowACandidateAndEverythingAgain) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  s.explore({0, 30, 0});
+  ASSERT_TRUE(paused(s));
+  const auto open = std::find_if(d.nodes().begin() + 1, d.nodes().end(),
+                                 [](const auto& n) { return n.state == sched::NodeState::Open; });
+  ASSERT_NE(open, d.nodes().end());
+  const int root = open->id;
+  s.explore_below(root);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return s.root() == root; }, kPatience));
+  const int first = static_cast<int>(d.nodes().size());
+  s.explore({0, 60, 0});
+  ASSERT_TRUE(paused(s));
+  // The decision that the budget cut short is finished first; then all is below the root.
+  bool begun = false;
+  int below = 0, outside = 0;
+  for (int id = first; id < static_cast<int>(d.nodes().size()); ++id) {
+    const std::vector<int> path = d.path(id);
+    const bool inside = std::find(path.begin(), path.end(), root) != path.end();
+    begun |= inside;
+    (inside ? below : outside)++;
+    EXPECT_TRUE(inside || !begun) << "node " << id << ": " << d.node(id)->decision;
+  }
+  EXPECT_GT(below, 0);
+  std::printf("%d candidates below, %d of the decision under way\n", below, outside);
+  s.explore_below(0);
+  EXPECT_TRUE(QTest::qWaitFor([&] { return s.root() == 0; }, kPatience));
+}
+
+TEST(LiveSearch, AnotherMachineCostsEverythingAgain) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  s.explore({0, 60, 0});
+  ASSERT_TRUE(paused(s));
+  const int best = d.best().front();
+  const double before = d.node(best)->seconds;
+  const auto other = machine_named("rtx4090");
+  ASSERT_TRUE(other);
+  s.set_machine(*other);
+  EXPECT_EQ(d.session().options.machine.id, "rtx4090");
+  EXPECT_TRUE(QTest::qWaitFor([&] { return d.node(best)->seconds != before; }, kPatience));
+}
+
+TEST(LiveSearch, AnotherDocumentDropsIt) {
+  Document d;
+  auto s = std::make_unique<LiveSearch>(d);
+  d.set_session(small_softmax(), "");
+  s->explore({0, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return d.nodes().size() > 5; }, kPatience));
+  QElapsedTimer t;
+  t.start();
+  s->drop();
+  EXPECT_LT(t.elapsed(), 50);
+  d.set_session(small_softmax(), "");
+  QTest::qWait(300);
+  EXPECT_EQ(d.nodes().size(), 1u);
+  s->explore({0, 0, 0});
+  QTest::qWait(100);
+  t.start();
+  s.reset();  // while it runs
+  EXPECT_LT(t.elapsed(), 5000);
+}
+
+TEST(LiveSearch, AProgramThatCannotBeReadIsRefused) {
+  Document d;
+  LiveSearch s(d);
+  sched::Session broken = small_softmax();
+  broken.program_naut = "naut 1\nprogram";
+  d.set_session(broken, "");
+  QSignalSpy refused(&s, &LiveSearch::refused);
+  s.explore({1, 0, 0});
+  ASSERT_TRUE(QTest::qWaitFor([&] { return refused.count() == 1; }, kPatience));
+  EXPECT_NE(s.phase(), SearchPhase::Running);
+}
+
+}  // namespace
+}  // namespace nautilus::gui

@@ -1,0 +1,20 @@
+// Like gtest_main, with a QApplication that needs no display.
+#include <gtest/gtest.h>
+
+#include <QTemporaryDir>
+
+#include "tests/gui/event_times.h"
+
+int main(int argc, char** argv) {
+  if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  // Settings and files of its own: tests run beside each other, and beside whoever uses the
+  // program.
+  const QTemporaryDir home;
+  for (const char* name : {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"})
+    qputenv(name, home.path().toUtf8());
+  testing::InitGoogleTest(&argc, argv);
+  nautilus::gui::EventTimes app(argc, argv);
+  QApplication::setOrganizationName("nautilus-test");
+  QApplication::setApplicationName("explorer-test");
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,69 @@
+#include "gui/models/measurements.h"
+
+#include <gtest/gtest.h>
+
+namespace nautilus::gui {
+namespace {
+
+sched::Session sample() {
+  sched::Session s;
+  s.kernel = "matmul";
+  s.options.sizes = {{"M", 512}};
+  s.result.nodes.resize(4);
+  for (int k = 0; k < 4; ++k) s.result.nodes[k].id = k;
+  s.result.nodes[1].knobs = {{"tile.i", 64}, {"stages", 2}};
+  s.result.nodes[2].knobs = {{"tile.i", 32}};
+  s.result.nodes[3].knobs = {{"tile.i", 32}};
+  return s;
+}
+
+TEST(Measurements, CsvByNodeAndByKnobs) {
+  const auto r = read_measurements(
+      "kernel,node,knobs,seconds,right,source\n"
+      "matmul,3,,1.5e-4,true,\"H200, run 3\"\r\n"
+      "matmul,,stages=2 tile.i=64,2e-4,0,\n"
+      "softmax,1,,1e-4,1,x\n"
+      "matmul,,tile.i=32,1e-4,1,x\n"
+      "matmul,9,,1e-4,1,x\n",
+      sample(), "store.csv");
+  ASSERT_TRUE(r) << r.error().text();
+  ASSERT_EQ(r->rows.size(), 2u);
+  EXPECT_EQ(r->rows[0].node, 3);
+  EXPECT_DOUBLE_EQ(r->rows[0].measured.seconds, 1.5e-4);
+  EXPECT_TRUE(r->rows[0].measured.right);
+  EXPECT_EQ(r->rows[0].measured.source, "H200, run 3");
+  EXPECT_EQ(r->rows[1].node, 1);
+  EXPECT_FALSE(r->rows[1].measured.right);
+  EXPECT_EQ(r->rows[1].measured.source, "store.csv");
+  EXPECT_EQ(r->left_out, 3);
+  EXPECT_TRUE(r->why.contains("of softmax")) << r->why.toStdString();
+  EXPECT_TRUE(r->why.contains("several candidates"));
+  EXPECT_TRUE(r->why.contains("no candidate 9"));
+}
+
+TEST(Measurements, JsonInBothShapes) {
+  for (const char* text : {R"([{"node": 1, "ms": 0.5, "correct": true}])",
+                           R"({"machine": "h200", "runs": [{"knobs": {"tile.i": 64, "stages": 2},
+                               "median_ms": 0.5, "right": true}]})"}) {
+    const auto r = read_measurements(text, sample(), "x");
+    ASSERT_TRUE(r) << r.error().text();
+    ASSERT_EQ(r->rows.size(), 1u) << r->why.toStdString();
+    EXPECT_EQ(r->rows[0].node, 1);
+    EXPECT_DOUBLE_EQ(r->rows[0].measured.seconds, 5e-4);
+    EXPECT_TRUE(r->rows[0].measured.right);
+  }
+}
+
+TEST(Measurements, BadFilesAndRows) {
+  for (const char* text : {"", "   \n", "[1, 2]", "{\"a\": ", "[[[["})
+    EXPECT_FALSE(read_measurements(text, sample(), "x")) << text;
+  const auto r = read_measurements(
+      "node,seconds,sizes\n1,fast,\n1,-3,\n1,nan,\n1,1e-4,M=64\n1.5,1e-4,\n,1e-4,\n1,,\n", sample(),
+      "x");
+  ASSERT_TRUE(r);
+  EXPECT_TRUE(r->rows.empty());
+  EXPECT_EQ(r->left_out, 7);
+}
+
+}  // namespace
+}  // namespace nautilus::gui
