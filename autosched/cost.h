@@ -13,14 +13,12 @@ namespace nautilus::sched {
 
 // Resource use of one plan at one set of sizes, after lowering and rewriting.
 struct ResourceProfile {
-  std::map<std::string, double>
-      ops;  // by unit: "matrix" (FLOP, useful ones), "fma", "special", "divide", "convert", "compare"
+  std::map<std::string, double> ops;    // by unit: "matrix" (FLOP, useful ones), "fma", "special",
+                                        // "divide", "convert", "compare"
   std::map<std::string, double> bytes;  // by level name of the machine
-  // Of them, those that no other block asks for at about the same time; a level left out: all.
-  std::map<std::string, double> distinct_bytes;
-  double compulsory_bytes = 0;  // each input read once, each output written once
-  double useful_flops = 0;      // operations of the mathematics (roofline height)
-  double blocks = 1;            // grid size (all kernels summed); >= 1
+  double compulsory_bytes = 0;          // each input read once, each output written once
+  double useful_flops = 0;              // operations of the mathematics (roofline height)
+  double blocks = 1;                    // grid size (all kernels summed); >= 1
   int kernels = 1;
   double register_bytes = 0;          // live tiles of one block
   double shared_bytes = 0;            // scratch of one block
@@ -32,6 +30,8 @@ struct ResourceProfile {
   double matrix_rate = 0;   // FLOP/s of the matrix unit for these operand types; 0: f16's or FMA's
   double steps = 0;         // serial loop iterations of the longest block
   int stages = 2;           // copies in flight ahead of use; 1: none overlap
+  double groups = 2;        // groups of warps of one block that take turns on the matrix unit
+  double copier_bytes = 0;  // registers of the warps of one block that only copy
   double flight_bytes = 0;  // loads of one block that are under way at once; 0: enough
   std::vector<ResourceProfile> parts;  // one a kernel; the totals above are their sums or maxima
 };

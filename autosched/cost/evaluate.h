@@ -53,6 +53,9 @@ struct ProductShape {
   double m = 1, n = 1, k = 1, batch = 1;
 };
 ProductShape product_shape(const StmtModel& s);
+// Whether the machine's matrix instructions are those of a warpgroup (64 rows) and the product
+// fills them.
+bool by_warpgroups(const StmtModel& s, const Machine& machine);
 // Range of a dim during one iteration of the first `depth` loops (tile sizes bound it; else its
 // extent).
 double dim_range(const StmtModel& s, int dim, size_t depth);

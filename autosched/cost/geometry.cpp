@@ -59,6 +59,12 @@ ProductShape product_shape(const StmtModel& s) {
   return out;
 }
 
+bool by_warpgroups(const StmtModel& s, const Machine& machine) {
+  constexpr int64_t kRows = 64;
+  return machine.matrix_shape[0] >= kRows && is_product_sum(s, nullptr) &&
+         product_shape(s).m >= kRows;
+}
+
 double dim_range(const StmtModel& s, int dim, size_t depth) {
   double range = static_cast<double>(std::max<int64_t>(1, s.extent(dim)));
   for (size_t i = 0; i < depth && i < s.loops.size(); ++i)

@@ -9,11 +9,6 @@
 namespace nautilus::sched {
 namespace {
 
-// Four warps of 32 threads: the smallest group that fills a unit's four schedulers, and the
-// warpgroup of Hopper's products.
-constexpr double kWarpgroup = 128;
-// A block takes at least 32 registers of 4 bytes a thread.
-constexpr double kLeastRegisters = kWarpgroup * 32 * 4;
 // Scratch that the system keeps for every resident block (CUDA programming guide, compute
 // capability 8.0 and later).
 constexpr double kSystemShared = 1024;
@@ -27,13 +22,12 @@ double spread(const ResourceProfile& r, double units) {
   return std::ceil(mean) / mean;
 }
 
-// Bytes a second of a level that all units share: what is asked for once, and what several ask for
-// at once. With few loads under way, by Little's law: bytes in flight over the latency.
+// Seconds of a level that all units share. Blocks that read the same lines drift apart, so the rate
+// of lines that are asked for at once holds for none. With few loads under way, by Little's law:
+// bytes in flight over the latency.
 double level_seconds(const ResourceProfile& r, const Machine& m, const MemoryLevel& l, double bytes,
                      double resident) {
-  const auto once = r.distinct_bytes.find(l.name);
-  const double distinct = once == r.distinct_bytes.end() ? bytes : once->second;
-  const double busy = std::max(distinct / l.bandwidth.value, bytes / l.best_bandwidth());
+  const double busy = bytes / l.bandwidth.value;
   if (m.kind != "gpu" || r.flight_bytes <= 0 || l.name != m.levels.front().name) return busy;
   const double at_once = std::min(r.blocks, resident * m.units) * r.flight_bytes;
   return std::max(busy, bytes * m.memory_latency.value / at_once);
@@ -51,9 +45,11 @@ double matrix_rate_of(const ResourceProfile& r, const Machine& m) {
 }
 
 // Tiles take the part of the registers that the compiler leaves to them.
-double resident_blocks(double register_bytes, double shared_bytes, const Machine& m) {
+double resident_blocks(double register_bytes, double shared_bytes, const Machine& m,
+                       double copier_bytes) {
   if (m.kind == "cpu") return 1;
-  const double each = std::max(register_bytes / m.figure("register_room"), kLeastRegisters);
+  const double each =
+      std::max(register_bytes / m.figure("register_room"), kLeastRegisters) + copier_bytes;
   const double registers = m.registers_per_unit.value / each;
   const double shared = m.shared_per_unit.value / (shared_bytes + kSystemShared);
   const double threads = m.max_threads_per_unit / kWarpgroup;
@@ -63,7 +59,7 @@ double resident_blocks(double register_bytes, double shared_bytes, const Machine
 TimeParts time_parts(const ResourceProfile& r, const Machine& m) {
   TimeParts p;
   const bool gpu = m.kind == "gpu";
-  p.resident = resident_blocks(r.register_bytes, r.shared_bytes, m);
+  p.resident = resident_blocks(r.register_bytes, r.shared_bytes, m, r.copier_bytes);
   const double uneven = spread(r, m.units);
   const double lanes_rate = m.fma.value / 2;
   double slots = issued(r, "fma") + issued(r, "special");
@@ -108,12 +104,17 @@ double combined_seconds(const TimeParts& p, const ResourceProfile& r, const Mach
     for (auto& [l, t] : p.levels) memory += l == "l1" ? unhidden * t : t;
     return p.fixed + std::max(top, memory) + unhidden * std::min(top, memory);
   }
-  const double compute = top + unhidden * (sum - top);
   for (auto& [l, t] : p.levels) memory = std::max(memory, t);
+  const double turns = std::min(p.resident, std::ceil(r.blocks / m.units));
+  // Products, lanes and the reads of products from the scratch overlap where two groups of warps
+  // take turns; one alone does them one after the other. Of the barriers of its steps as much
+  // shows.
+  sum += get(p.levels, "shared") +
+         r.blocks / m.units * r.steps / r.imbalance * 2 * m.barrier_latency.value;
+  const double compute = top + (turns * r.groups < 2 ? 1.0 : unhidden) * (sum - top);
   // With one copy a block loads or computes; only other blocks on its unit fill the gaps. With
   // more, the pipeline fills and drains: one of its steps does not overlap, unless other blocks run
   // then.
-  const double turns = std::min(p.resident, std::ceil(r.blocks / m.units));
   const double steps = std::max(1.0, r.steps) * (turns > 1 ? std::ceil(r.blocks / m.units) : 1);
   const double rest = r.stages <= 1
                           ? std::max(0.0, (compute + memory) / turns - std::max(compute, memory))

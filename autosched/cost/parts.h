@@ -10,6 +10,12 @@ inline double get(const std::map<std::string, double>& m, const std::string& k) 
   return at == m.end() ? 0 : at->second;
 }
 
+// Four warps of 32 threads: the smallest group that fills a unit's four schedulers, and the
+// warpgroup of Hopper's products.
+inline constexpr double kWarpgroup = 128;
+// A group of warps takes at least 32 registers of 4 bytes a thread.
+inline constexpr double kLeastRegisters = kWarpgroup * 32 * 4;
+
 struct TimeParts {
   std::map<std::string, double> units, levels;
   double fixed = 0, latency = 0;
@@ -22,7 +28,9 @@ double combined_seconds(const TimeParts& p, const ResourceProfile& r, const Mach
 double issued(const ResourceProfile& r, const std::string& unit);
 double matrix_rate_of(const ResourceProfile& r, const Machine& m);
 
-// How many blocks a unit holds at once: by registers, scratch and threads.
-double resident_blocks(double register_bytes, double shared_bytes, const Machine& m);
+// How many blocks a unit holds at once: by registers of tiles and of warps that only copy, scratch
+// and threads.
+double resident_blocks(double register_bytes, double shared_bytes, const Machine& m,
+                       double copier_bytes = 0);
 
 }  // namespace nautilus::sched

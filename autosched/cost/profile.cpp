@@ -115,19 +115,25 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   const LiveTiles live = live_tiles(m, kernel, stages);
   r.register_bytes = live.register_bytes;
   r.shared_bytes = live.shared_bytes;
-  const double resident = resident_blocks(r.register_bytes, r.shared_bytes, machine_);
   std::map<std::string, const StmtModel*> by_name;
   std::set<std::string> partial, whole;
-  double heaviest = 0;
+  double heaviest = 0, rows = 0;
   for (int i : m.kernels[kernel].stmts) {
     const StmtModel& s = m.stmts[i];
     by_name[s.stmt->name] = &s;
+    if (machine_.kind == "gpu" && is_product_sum(s, nullptr))
+      rows = std::max(rows, product_shape(s).m);
+    // Warpgroups are fed by one that only copies.
+    if (machine_.kind == "gpu" && by_warpgroups(s, machine_)) r.copier_bytes = kLeastRegisters;
     r.blocks = std::max(r.blocks, counter_.nonempty(s, grid_coordinates(s)));
     if (s.instances > heaviest) {
       heaviest = s.instances;
       r.imbalance = counter_.imbalance(s, grid_coordinates(s), coordinates(s, s.loops.size()));
     }
   }
+  if (rows > 0) r.groups = std::ceil(rows / static_cast<double>(machine_.matrix_shape[0]));
+  const double resident =
+      resident_blocks(r.register_bytes, r.shared_bytes, machine_, r.copier_bytes);
   for (const Entry& e : ops.entries) (e.partial ? partial : whole).insert(e.stmt);
   for (const Entry& e : ops.entries) {
     if (e.unit == "load" || e.unit == "store") continue;
@@ -185,7 +191,6 @@ ResourceProfile Evaluator::total(std::vector<ResourceProfile> kernels,
     for (auto& [unit, n] : r.ops) total.ops[unit] += n;
     for (auto& [unit, n] : r.issue) total.issue[unit] += n;
     for (auto& [level, n] : r.bytes) total.bytes[level] += n;
-    for (auto& [level, n] : r.distinct_bytes) total.distinct_bytes[level] += n;
     total.blocks += r.blocks;
     total.register_bytes = std::max(total.register_bytes, r.register_bytes);
     total.shared_bytes = std::max(total.shared_bytes, r.shared_bytes);
@@ -193,6 +198,7 @@ ResourceProfile Evaluator::total(std::vector<ResourceProfile> kernels,
     total.steps = std::max(total.steps, r.steps);
     total.matrix_rate = std::max(total.matrix_rate, r.matrix_rate);
     total.stages = r.stages;
+    total.groups = r.groups;
   }
   total.blocks = std::max(1.0, total.blocks);
   if (ops.live_register_elems > 0)

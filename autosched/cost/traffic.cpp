@@ -46,15 +46,22 @@ double line_waste(const StmtModel& s, const AccessModel& a, double line) {
   return std::max(1.0, std::min(line, line / std::max(1.0, bytes)));
 }
 
-// What a product reads of its staged operands: each matrix instruction (or warp of FMAs) takes its
-// rows of the one and all columns of the other from the scratch. Bytes read for one staged byte.
-double operand_reads(const StmtModel& s, const AccessModel& a, const Machine& machine) {
+// Bytes that the matrix instructions (or warps of FMAs) of a product read of an operand in the
+// scratch, of which `staged` are brought there. Each takes its rows of the one and all columns of
+// the other. Rows of a short instruction stay in registers over the loops that do not change them;
+// one of a whole warpgroup reads them every time (PTX ISA, wgmma: 64 rows, up to 256 columns).
+double operand_reads(const StmtModel& s, const AccessModel& a, double staged,
+                     const Machine& machine, TileCounter& counter) {
+  constexpr double kMostColumns = 256;
   const AccessModel* first = nullptr;
   for (const AccessModel& x : s.accesses)
     if (!x.write && !first) first = &x;
-  if (&a == first) return 1;
-  const double rows = product_shape(s).m;
-  return std::max(1.0, std::ceil(rows / static_cast<double>(machine.matrix_shape[0])));
+  const ProductShape p = product_shape(s);
+  const double rows = static_cast<double>(machine.matrix_shape[0]);
+  if (&a != first) return staged * std::max(1.0, std::ceil(p.m / rows));
+  if (!by_warpgroups(s, machine)) return staged;
+  return p.batch * p.m * p.k * std::ceil(p.n / kMostColumns) * type_bytes(a.tensor->type) *
+         counter.nonempty(s, coordinates(s, s.loops.size()));
 }
 
 // Shared by all; NVIDIA's L2 fetches sectors of 32 bytes (CUDA programming guide). It is in two
@@ -67,7 +74,8 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
   const MemoryLevel* l2 = machine.level("l2");
   const double cache = l2 ? l2->capacity.value * kCacheForTemps : 0;
   const std::string outer = machine.levels.front().name;
-  const double resident = resident_blocks(out.register_bytes, out.shared_bytes, machine);
+  const double resident =
+      resident_blocks(out.register_bytes, out.shared_bytes, machine, out.copier_bytes);
   const double wave = std::min(out.blocks, machine.units * resident);
   struct Item {
     const AccessModel* access;
@@ -124,9 +132,8 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
     wave_bytes += it.per_block * wave / it.share;
     items.push_back(it);
     out.bytes["l2"] += bytes;
-    out.distinct_bytes["l2"] += bytes / it.share;
     if (is_product_sum(s, nullptr))
-      out.bytes["shared"] += staged * (1 + operand_reads(s, *a, machine));
+      out.bytes["shared"] += staged + operand_reads(s, *a, staged, machine, counter);
   }
   for (auto& [stmt, bytes] : flight) out.flight_bytes = std::max(out.flight_bytes, bytes);
   out.flight_bytes = std::min(out.flight_bytes, machine.registers_per_unit.value / resident +
