@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
 
@@ -112,6 +113,35 @@ inline void expect_outputs(const tile::Module& m, const poly::Buffers& want,
     }
   }
 }
+
+inline tile::Module tile_module(const std::string& text) {
+  auto m = tile::parse(text);
+  if (!m) {
+    ADD_FAILURE() << m.error().text();
+    return {};
+  }
+  return *m;
+}
+
+using Which = std::function<bool(const Instr&)>;
+inline Which is(Code c) {
+  return [c](const Instr& i) { return i.code == c; };
+}
+inline int count(const Region& r, const Which& which) {
+  int n = 0;
+  for (const Instr& i : r.body) {
+    n += which(i);
+    for (const Region& inner : i.regions) n += count(inner, which);
+  }
+  return n;
+}
+inline int count(const Module& m, const Which& which) {
+  int n = 0;
+  for (const Kernel& k : m.kernels)
+    for (const Role& r : k.roles) n += count(r.body, which);
+  return n;
+}
+inline int count(const Module& m, Code c) { return count(m, is(c)); }
 
 inline std::string fault_text(const Interpretation& r) {
   std::string s;

@@ -1,40 +1,14 @@
 // Lowering of tile programs written out here: what comes out, and that it runs right.
 #include "tests/memory/lower_helpers.h"
 
-#include <functional>
-
 namespace nautilus::memory {
 namespace {
 
-tile::Module tile_module(const std::string& text) {
-  auto m = tile::parse(text);
-  if (!m) {
-    ADD_FAILURE() << m.error().text();
-    return {};
-  }
-  return *m;
-}
 LowerOptions knobs(std::map<std::string, int64_t> k) {
   LowerOptions o;
   o.knobs = std::move(k);
   return o;
 }
-void each(const Region& r, const std::function<void(const Instr&)>& f) {
-  for (const Instr& i : r.body) {
-    f(i);
-    for (const Region& inner : i.regions) each(inner, f);
-  }
-}
-int count(const Module& m, const std::function<bool(const Instr&)>& which) {
-  int n = 0;
-  for (const Kernel& k : m.kernels)
-    for (const Role& r : k.roles) each(r.body, [&](const Instr& i) { n += which(i); });
-  return n;
-}
-int count(const Module& m, Code c) {
-  return count(m, [&](const Instr& i) { return i.code == c; });
-}
-
 // C = A B in tiles of 64 x 64 x 64.
 const char* const kProduct = R"(module product {
   tensor A: f16[128, 256] input global

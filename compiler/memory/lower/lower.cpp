@@ -136,12 +136,11 @@ class Lowering {
       return Refusal{"lower kernel " + k.name, "", "its tiles do not fit the registers",
                      "smaller tiles"};
     const int blocks = layouts.warps == 4 ? 2 : 1;
-    const bool overlap = knob(options_, "overlap", 1) == 1;
     for (int beside = blocks; beside >= 1; --beside)
       for (int stages = kMostStages; stages >= 2; --stages) {
         Kernel out = *emitted;
         if (auto bad = specialize(out, stages, out_.sizes)) return *bad;
-        if (overlap) overlap_products(out);
+        overlap_products(out);
         wait_for_products(out);
         place_buffers(out);
         if (beside * (out.shared_bytes() + 1024) > target_.shared_bytes + 1024) continue;

@@ -22,7 +22,8 @@ void longest_first(Kernel& k);
 // Bytes of every buffer; buffers that are never live together share them.
 void place_buffers(Kernel& k);
 // Bulk copies become the work of a producer warp, ahead of the others by up to `stages` tiles.
-// Refused: copies under conditions, beside those of lanes, or in inner loops of varying length.
+// Refused: copies under conditions of values or of loops, beside those of lanes, or in inner loops
+// of varying length.
 // `sizes`: of the module, never negative.
 std::optional<Refusal> specialize(Kernel& k, int stages, const std::vector<std::string>& sizes);
 // A product whose sum only the next iteration needs runs beside that iteration's other work: it is

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "compiler/memory/lower/passes.h"
+#include "compiler/memory/lower/rewriting.h"
 
 namespace nautilus::memory::lowering {
 
@@ -56,7 +57,7 @@ bool never_negative(const IndexExpr& e, const std::set<std::string>& known) {
 }
 
 IndexExpr trips(const Instr& loop, const std::set<std::string>& known) {
-  const IndexExpr n = IndexExpr::floordiv(loop.upper - loop.lower + (loop.step - 1), loop.step);
+  const IndexExpr n = iterations(loop);
   if (n.is_const()) return std::max<int64_t>(0, n.constant());
   return never_negative(n, known) ? n : IndexExpr::max(n, 0);
 }
@@ -69,12 +70,9 @@ class Specializing {
   }
   std::optional<Refusal> run() {
     Role& all = k_.roles[0];
-    for (size_t n = 0; n < all.body.body.size(); ++n) {
-      at_ = n;
-      if (auto bad = find(all.body.body[n], {})) return bad;
-    }
+    list(all.body);
+    if (auto bad = find(all.body)) return bad;
     if (copies_.empty()) return std::nullopt;
-    for (Copy& c : copies_) join(c);
     for (Ring& r : rings_) barriers(r);
     Role producer{"producer", all.warps, 4, {}};
     Instr elected;
@@ -97,21 +95,24 @@ class Specializing {
  private:
   struct Copy {
     std::string buffer, tensor;
-    size_t top = 0;                   // place of the statement in the role's body that it is in
+    size_t top = 0;                   // place of the statement that it is in
     std::vector<const Instr*> loops;  // around it, outermost first
     IndexExpr number;                 // of this execution in its ring
     int ring = -1;
   };
   struct Ring {
     std::string buffer;
-    IndexExpr count = 0;  // executions of its copies
+    IndexExpr count = 0;          // executions of its copies so far
+    std::vector<IndexExpr> ends;  // the same where branches end, and at the end
     int slots = 1;
-    size_t last = 0;  // statement of the role's body that touches it last
+    size_t last = 0;  // statement that touches it last
     bool refilled = false;
+    bool closed = false;  // the number of its copies depends on a branch
   };
   Kernel& k_;
   const int stages_;
   std::set<std::string> known_;
+  std::vector<const Instr*> line_;  // statements in order, those of branches with copies one by one
   size_t at_ = 0;
   std::vector<Copy> copies_;
   std::vector<Ring> rings_;
@@ -129,15 +130,53 @@ class Specializing {
                          [&](const Copy& c) { return c.buffer == name; });
   }
 
+  static bool branches(const Instr& i) {
+    return i.code == Code::If && std::any_of(i.regions.begin(), i.regions.end(), has_copies);
+  }
+  void list(const Region& r) {
+    for (const Instr& i : r.body)
+      if (!branches(i))
+        line_.push_back(&i);
+      else
+        for (const Region& inner : i.regions) list(inner);
+  }
+
+  // Statements that every block comes to, or those of one branch.
+  std::optional<Refusal> find(const Region& r) {
+    for (const Instr& i : r.body)
+      if (!branches(i)) {
+        if (auto bad = find(i, {})) return bad;
+        ++at_;
+      } else if (auto bad = branch(i)) {
+        return bad;
+      }
+    return std::nullopt;
+  }
+  // Only one of the branches is run: each starts from what was copied before them.
+  std::optional<Refusal> branch(const Instr& i) {
+    if (!i.operands.empty()) return refused("copies where values decide");
+    const std::vector<Ring> before = rings_;
+    auto at_entry = [&](size_t r) { return r < before.size() ? before[r].count : IndexExpr(0); };
+    for (const Region& inner : i.regions) {
+      for (size_t r = 0; r < rings_.size(); ++r) rings_[r].count = at_entry(r);
+      if (auto bad = find(inner)) return bad;
+      for (size_t r = 0; r < rings_.size(); ++r) {
+        if (!(rings_[r].count == at_entry(r))) rings_[r].closed = true;
+        rings_[r].ends.push_back(rings_[r].count);
+      }
+    }
+    return std::nullopt;
+  }
   std::optional<Refusal> find(const Instr& i, std::vector<const Instr*> loops) {
     if (i.code == Code::CopyBulk) {
       copies_.push_back({i.buffer, i.tensor, at_, loops, 0, -1});
+      join(copies_.back());
       return std::nullopt;
     }
     if (i.code == Code::CopyAsync || i.code == Code::CopyPlain)
       return refused("copies of lanes beside bulk copies");
     for (const Region& r : i.regions) {
-      if (i.code == Code::If && has_copies(r)) return refused("a copy under a condition");
+      if (i.code == Code::If && has_copies(r)) return refused("a copy under a condition in a loop");
       std::vector<const Instr*> inside = loops;
       if (i.code == Code::For) inside.push_back(&i);
       for (const Instr& inner : r.body)
@@ -151,21 +190,21 @@ class Specializing {
 
   // The ring of a copy: that of an earlier one of the same tiles which nothing touches any more.
   void join(Copy& c) {
-    const std::vector<Instr>& body = k_.roles[0].body.body;
     size_t last = c.top;
-    for (size_t n = 0; n < body.size(); ++n)
-      if (touches(body[n], c.buffer)) last = n;
+    for (size_t n = 0; n < line_.size(); ++n)
+      if (touches(*line_[n], c.buffer)) last = n;
     const SharedBuffer& own = buffer(c.buffer);
     for (size_t r = 0; r < rings_.size() && c.ring < 0; ++r) {
       const SharedBuffer& b = buffer(rings_[r].buffer);
       const Copy& other = copy_of(b.name);
-      if (other.tensor == c.tensor && b.elem == own.elem && b.axes == own.axes &&
-          b.place == own.place && rings_[r].last < c.top)
+      if (!rings_[r].closed && other.tensor == c.tensor && b.elem == own.elem &&
+          b.axes == own.axes && b.place == own.place && rings_[r].last < c.top)
         c.ring = int(r);
     }
     if (c.ring < 0) {
       c.ring = int(rings_.size());
-      rings_.push_back({c.buffer});
+      rings_.emplace_back();
+      rings_.back().buffer = c.buffer;
     }
     Ring& ring = rings_[size_t(c.ring)];
     IndexExpr own_number = 0, all = 1;
@@ -183,9 +222,13 @@ class Specializing {
   }
 
   void barriers(Ring& r) {
-    r.slots =
-        r.count.is_const() ? int(std::clamp<int64_t>(r.count.constant(), 1, stages_)) : stages_;
-    r.refilled = !r.count.is_const() || r.count.constant() > r.slots;
+    r.ends.push_back(r.count);
+    const bool known =
+        std::all_of(r.ends.begin(), r.ends.end(), [](const IndexExpr& e) { return e.is_const(); });
+    int64_t most = known ? 1 : stages_ + 1;
+    for (const IndexExpr& e : r.ends) most = known ? std::max(most, e.constant()) : most;
+    r.slots = int(std::min<int64_t>(most, stages_));
+    r.refilled = most > r.slots;
     buffer(r.buffer).slots = r.slots;
     k_.mbarriers.push_back({"full_" + r.buffer, r.slots, 1});
     if (r.refilled) k_.mbarriers.push_back({"empty_" + r.buffer, r.slots, k_.roles[0].warps});
@@ -207,7 +250,7 @@ class Specializing {
     return i;
   }
 
-  // The loops around copies, and those alone.
+  // The loops and branches around copies, and those alone.
   Region produced(const Region& r) {
     Region out;
     for (const Instr& i : r.body) {
@@ -218,6 +261,14 @@ class Specializing {
         l.node = i.node;
         l.regions.push_back(produced(i.regions[0]));
         out.body.push_back(std::move(l));
+      }
+      if (branches(i)) {
+        Instr b;
+        b.code = Code::If;
+        b.cond = i.cond;
+        b.node = i.node;
+        for (const Region& inner : i.regions) b.regions.push_back(produced(inner));
+        out.body.push_back(std::move(b));
       }
       if (i.code != Code::CopyBulk) continue;
       const Copy& c = copy_of(i.buffer);
