@@ -205,7 +205,7 @@ int compile(const Input& in, SearchFlags search, const CompileFlags& f) {
     return fail(in.json,
                 target.empty() ? Refusal{"compile for " + search.machine, "",
                                          "the machine's description has no target",
-                                         "--target sm_90, or \"target\" in the description"}
+                                         "--target sm_90a, or \"target\" in the description"}
                                : t.error(),
                 kBadInput);
   int status = kGood;
@@ -243,7 +243,7 @@ void add_compile(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand(
       "compile", "best plan to CUDA source, cubin, C header and launcher, PyTorch wrapper");
   verb->footer(
-      "example: nautilusc compile attention_causal --size N=4096 --target sm_90 -o out --json\n"
+      "example: nautilusc compile attention_causal --size N=4096 --target sm_90a -o out --json\n"
       "SPEC may also be a memory program (*.mtile), which is compiled as it stands (and checked at "
       "the sizes of --size)");
   add_input(*verb, *in);

@@ -39,7 +39,7 @@ class PassPrinter : public StageWatcher {
   std::map<std::string, std::string> last_;
 };
 
-// The target of a machine of the corpus ("sm_90" of h200), and the machine that plans for a target
+// The target of a machine of the corpus ("sm_90a" of h200), and the machine that plans for a target
 // are made for: the first in the corpus that `device` names (as the driver calls it, may be empty),
 // else h200 or the one of the nearest older capability.
 std::optional<std::string> target_of_machine(const std::string& machine);

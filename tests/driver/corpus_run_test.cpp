@@ -1,5 +1,5 @@
 // Every corpus kernel runs the search's best plan on the CPU and matches the double-precision
-// reference, at its typical sizes and at awkward ones; and as CUDA for sm_80 and sm_90 it passes
+// reference, at its typical sizes and at awkward ones; and as CUDA for sm_80 and sm_90a it passes
 // the memory interpreter, and spills nothing where there is a compiler to say so.
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST_P(Corpus, BestPlanAtAwkwardSizes) {
 
 TEST_P(Corpus, CudaPassesTheInterpreter) {
   const std::string out = testing::TempDir() + "/nautilus-corpus-" + GetParam().name;
-  for (const char* target : {"sm_80", "sm_90"}) {
+  for (const char* target : {"sm_80", "sm_90a"}) {
     const Ran r = nautilusc({"compile", GetParam().file, "--kernel", GetParam().name, "--target",
                              target, "--seconds", "60", "--max-plans", "100", "-o", out, "--json"});
     ASSERT_EQ(r.status, 0) << target << "\n" << r.out << r.err;

@@ -338,11 +338,11 @@ TEST(Gpu, RunGoesToTheDevice) {
   EXPECT_EQ(r.status, kNo) << r.err << r.out;
   const json j = r.json();
   ASSERT_TRUE(j.contains("failure")) << r.out;
-  EXPECT_EQ(j["failure"].get<std::string>().rfind("load code for sm_90: ", 0), 0u) << r.out;
+  EXPECT_EQ(j["failure"].get<std::string>().rfind("load code for sm_90a: ", 0), 0u) << r.out;
   EXPECT_EQ(j["passed"], false);
   EXPECT_EQ(j["device"]["name"], "Fake H200");
   EXPECT_EQ(j["machine"], "h200");
-  EXPECT_EQ(j["target"], "sm_90");
+  EXPECT_EQ(j["target"], "sm_90a");
   for (const char* field : {"registers", "spills", "shared_bytes", "occupancy", "kernels"})
     EXPECT_TRUE(j.contains(field)) << field;
   const Ran in_process = small({"run", "softmax", "--on", "gpu", "--in-process"});

@@ -20,7 +20,7 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("--program", default=PROGRAM)
     a.add_argument("--out", default="results")
-    a.add_argument("--targets", nargs="+", default=["sm_80", "sm_90"])
+    a.add_argument("--targets", nargs="+", default=["sm_80", "sm_90a"])
     a.add_argument("--jobs", type=int, default=12)
     a.add_argument("--plans", type=int, default=300)
     a.add_argument("kernels", nargs="*")

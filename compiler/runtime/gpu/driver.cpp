@@ -140,6 +140,8 @@ Expected<DeviceInfo> device_info(const Driver& d, int ordinal) {
   return info;
 }
 
-std::string target_of(const DeviceInfo& d) { return "sm_" + std::to_string(d.capability); }
+std::string target_of(const DeviceInfo& d) {
+  return "sm_" + std::to_string(d.capability) + (d.capability == 90 ? "a" : "");
+}
 
 }  // namespace nautilus::gpu

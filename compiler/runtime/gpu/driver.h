@@ -89,7 +89,8 @@ struct DeviceInfo {
   int64_t l2_bytes = 0;
 };
 Expected<DeviceInfo> device_info(const Driver& d, int ordinal = 0);
-// "sm_90" of capability 90: what code must be compiled for to run on it.
+// "sm_89" of capability 89: what code must be compiled for to run on it. "sm_90a" of 90: with the
+// warpgroup products that later chips do not have.
 std::string target_of(const DeviceInfo& d);
 
 }  // namespace nautilus::gpu
