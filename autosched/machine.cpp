@@ -105,6 +105,15 @@ const std::vector<ModelKey>& model_keys(const std::string& kind) {
   return kind == "cpu" ? cpu : gpu;
 }
 
+bool read_shape(const json& j, std::vector<int64_t>& out) {
+  const bool good =
+      j.is_array() && j.size() == 3 && std::all_of(j.begin(), j.end(), [](const json& n) {
+        return n.is_number_integer() && n.get<int64_t>() >= 1;
+      });
+  if (good) out = j.get<std::vector<int64_t>>();
+  return good;
+}
+
 // Every number must be there, positive, in the expected unit and with a source; all problems are
 // listed.
 Expected<Machine> machine_from_json(const json& j) {
@@ -168,18 +177,12 @@ Expected<Machine> machine_from_json(const json& j) {
   m.memory_latency = read_quantity(j, "memory_latency", "s", problems);
   if (j.contains("sustained")) m.sustained = read_quantity(j, "sustained", "1", problems);
   m.max_threads_per_unit = whole("max_threads_per_unit", 2048);
+  if (j.contains("warp_share")) m.warp_share = read_quantity(j, "warp_share", "1", problems);
   m.matrix_shape = {1, 1, 1};
-  if (j.contains("matrix_shape")) {
-    const json& shape = j["matrix_shape"];
-    const bool good = shape.is_array() && shape.size() == 3 &&
-                      std::all_of(shape.begin(), shape.end(), [](const json& n) {
-                        return n.is_number_integer() && n.get<int64_t>() >= 1;
-                      });
-    if (good)
-      m.matrix_shape = shape.get<std::vector<int64_t>>();
-    else
-      problems.push_back("\"matrix_shape\" needs three whole numbers of at least 1");
-  }
+  for (auto [key, shape] :
+       {std::pair{"matrix_shape", &m.matrix_shape}, std::pair{"warp_shape", &m.warp_shape}})
+    if (j.contains(key) && !read_shape(j[key], *shape))
+      problems.push_back("\"" + std::string(key) + "\" needs three whole numbers of at least 1");
   if (problems.empty()) return m;
   std::string why;
   for (const std::string& p : problems) why += (why.empty() ? "" : "; ") + p;
@@ -215,6 +218,8 @@ json machine_to_json(const Machine& m) {
   if (!m.sustained.source.empty()) j["sustained"] = quantity_json(m.sustained);
   j["max_threads_per_unit"] = m.max_threads_per_unit;
   j["matrix_shape"] = m.matrix_shape;
+  if (!m.warp_shape.empty()) j["warp_shape"] = m.warp_shape;
+  if (!m.warp_share.source.empty()) j["warp_share"] = quantity_json(m.warp_share);
   return j;
 }
 

@@ -44,6 +44,9 @@ struct Machine {
   Quantity sustained{1, "1", ""};  // share of the matrix rate that lasts under the power limit
   int max_threads_per_unit = 2048;
   std::vector<int64_t> matrix_shape;  // multiples the matrix unit takes: {m, n, k}
+  // Where those are of a warpgroup: what single warps take, and the share of the rate they reach.
+  std::vector<int64_t> warp_shape;
+  Quantity warp_share{1, "1", ""};
   const MemoryLevel* level(std::string_view name) const;
   double matrix_rate(
       Type t) const;  // FLOP/s for operands of type t; the FMA rate where no unit takes it

@@ -53,9 +53,12 @@ struct ProductShape {
   double m = 1, n = 1, k = 1, batch = 1;
 };
 ProductShape product_shape(const StmtModel& s);
-// Whether the machine's matrix instructions are those of a warpgroup (64 rows) and the product
-// fills them.
+// Whether the machine's matrix instructions are those of a warpgroup (64 rows) and the tile is one
+// that they take: narrow operands, one axis of rows, of columns and of depth, no padding. Others
+// are left to single warps.
 bool by_warpgroups(const StmtModel& s, const Machine& machine);
+// Rows of one matrix instruction of this product.
+double instruction_rows(const StmtModel& s, const Machine& machine);
 // Range of a dim during one iteration of the first `depth` loops (tile sizes bound it; else its
 // extent).
 double dim_range(const StmtModel& s, int dim, size_t depth);

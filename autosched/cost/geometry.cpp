@@ -61,8 +61,21 @@ ProductShape product_shape(const StmtModel& s) {
 
 bool by_warpgroups(const StmtModel& s, const Machine& machine) {
   constexpr int64_t kRows = 64;
-  return machine.matrix_shape[0] >= kRows && is_product_sum(s, nullptr) &&
-         product_shape(s).m >= kRows;
+  Type type = Type::F32;
+  if (machine.matrix_shape.empty() || machine.matrix_shape[0] < kRows ||
+      !is_product_sum(s, &type) || type_bytes(type) != 2)
+    return false;
+  int wide = 0;  // tile axes that are no single row
+  for (const TileDim& t : s.tile) wide += tile_extent(s, t) > 1;
+  const ProductShape p = product_shape(s);
+  const auto multiple = [](double x, int64_t of) { return std::fmod(x, double(of)) == 0; };
+  return wide == 3 && p.batch == 1 && multiple(p.m, kRows) &&
+         multiple(p.n, machine.matrix_shape[1]) && multiple(p.k, machine.matrix_shape[2]);
+}
+
+double instruction_rows(const StmtModel& s, const Machine& machine) {
+  const bool warps = !machine.warp_shape.empty() && !by_warpgroups(s, machine);
+  return static_cast<double>((warps ? machine.warp_shape : machine.matrix_shape)[0]);
 }
 
 double dim_range(const StmtModel& s, int dim, size_t depth) {

@@ -34,7 +34,11 @@ double matrix_padding(const StmtModel& s, const std::vector<int64_t>& shape) {
 double penalty(const StmtModel& s, const std::string& unit, const Machine& machine, double lanes,
                double resident) {
   if (machine.kind == "gpu") {
-    if (unit == "matrix") return matrix_padding(s, machine.matrix_shape);
+    if (unit == "matrix") {
+      if (machine.warp_shape.empty() || by_warpgroups(s, machine))
+        return matrix_padding(s, machine.matrix_shape);
+      return matrix_padding(s, machine.warp_shape) / machine.warp_share.value;
+    }
     const double held = kWarp * std::ceil(std::max(1.0, lanes) / kWarp);
     return held / std::max(1.0, lanes) * std::max(1.0, kLanesOfUnit / (resident * held));
   }
@@ -117,21 +121,22 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   r.shared_bytes = live.shared_bytes;
   std::map<std::string, const StmtModel*> by_name;
   std::set<std::string> partial, whole;
-  double heaviest = 0, rows = 0;
+  double heaviest = 0, groups = 0;
   for (int i : m.kernels[kernel].stmts) {
     const StmtModel& s = m.stmts[i];
     by_name[s.stmt->name] = &s;
-    if (machine_.kind == "gpu" && is_product_sum(s, nullptr))
-      rows = std::max(rows, product_shape(s).m);
-    // Warpgroups are fed by one that only copies.
-    if (machine_.kind == "gpu" && by_warpgroups(s, machine_)) r.copier_bytes = kLeastRegisters;
+    if (machine_.kind == "gpu" && is_product_sum(s, nullptr)) {
+      groups = std::max(groups, std::ceil(product_shape(s).m / instruction_rows(s, machine_)));
+      // Warpgroups are fed by one that only copies.
+      if (by_warpgroups(s, machine_)) r.copier_bytes = kLeastRegisters;
+    }
     r.blocks = std::max(r.blocks, counter_.nonempty(s, grid_coordinates(s)));
     if (s.instances > heaviest) {
       heaviest = s.instances;
       r.imbalance = counter_.imbalance(s, grid_coordinates(s), coordinates(s, s.loops.size()));
     }
   }
-  if (rows > 0) r.groups = std::ceil(rows / static_cast<double>(machine_.matrix_shape[0]));
+  if (groups > 0) r.groups = groups;
   const double resident =
       resident_blocks(r.register_bytes, r.shared_bytes, machine_, r.copier_bytes);
   for (const Entry& e : ops.entries) (e.partial ? partial : whole).insert(e.stmt);

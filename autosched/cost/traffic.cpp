@@ -57,8 +57,7 @@ double operand_reads(const StmtModel& s, const AccessModel& a, double staged,
   for (const AccessModel& x : s.accesses)
     if (!x.write && !first) first = &x;
   const ProductShape p = product_shape(s);
-  const double rows = static_cast<double>(machine.matrix_shape[0]);
-  if (&a != first) return staged * std::max(1.0, std::ceil(p.m / rows));
+  if (&a != first) return staged * std::max(1.0, std::ceil(p.m / instruction_rows(s, machine)));
   if (!by_warpgroups(s, machine)) return staged;
   return p.batch * p.m * p.k * std::ceil(p.n / kMostColumns) * type_bytes(a.tensor->type) *
          counter.nonempty(s, coordinates(s, s.loops.size()));
