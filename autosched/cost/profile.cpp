@@ -29,16 +29,20 @@ double matrix_padding(const StmtModel& s, const std::vector<int64_t>& shape) {
   return std::min(straight, swapped) * pad(k, shape[2]);
 }
 
+// GPU: how much longer the matrix unit takes for a product than its peak rate says. A wide operand
+// is split into two halves of the narrow type: two passes, and not by warpgroups.
+double matrix_penalty(const StmtModel& s, bool split, const Machine& machine) {
+  const double passes = split ? 2 : 1;
+  if (machine.warp_shape.empty() || (!split && by_warpgroups(s, machine)))
+    return passes * matrix_padding(s, machine.matrix_shape);
+  return passes * matrix_padding(s, machine.warp_shape) / machine.warp_share.value;
+}
+
 // How badly a statement fills the unit. GPU: lanes of its last warp that idle, and lanes that all
 // resident blocks together leave free. CPU: scalar or strided code.
 double penalty(const StmtModel& s, const std::string& unit, const Machine& machine, double lanes,
                double resident) {
   if (machine.kind == "gpu") {
-    if (unit == "matrix") {
-      if (machine.warp_shape.empty() || by_warpgroups(s, machine))
-        return matrix_padding(s, machine.matrix_shape);
-      return matrix_padding(s, machine.warp_shape) / machine.warp_share.value;
-    }
     const double held = kWarp * std::ceil(std::max(1.0, lanes) / kWarp);
     return held / std::max(1.0, lanes) * std::max(1.0, kLanesOfUnit / (resident * held));
   }
@@ -159,9 +163,8 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
       is_product_sum(s, &t);
       const double rate = machine_.matrix_rate(t);
       r.matrix_rate = r.matrix_rate == 0 ? rate : std::min(r.matrix_rate, rate);
-      // A wide operand is split into two halves of the narrow type: two passes of a matrix unit.
-      const double passes = e.unit == "split" && machine_.kind == "gpu" ? 2 : 1;
-      const double pad = passes * penalty(s, "matrix", machine_, lanes, resident);
+      const double pad = machine_.kind == "gpu" ? matrix_penalty(s, e.unit == "split", machine_)
+                                                : penalty(s, "matrix", machine_, lanes, resident);
       // A thin product is better off on the FMA units.
       if (machine_.kind == "gpu" && pad / rate > 1 / machine_.fma.value)
         r.issue["fma"] += n / 2 * penalty(s, "fma", machine_, lanes, resident);

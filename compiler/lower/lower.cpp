@@ -1,5 +1,6 @@
 #include "compiler/lower/lower.h"
 
+#include "compiler/lower/branches.h"
 #include "compiler/lower/contract.h"
 #include "compiler/lower/kernel_lowering.h"
 #include "polyhedral/isl_index.h"
@@ -176,6 +177,7 @@ struct ModuleLowering {
       auto failure = kernel.run(root);
       if (!failure) {
         contract_buffers(out);
+        part_blocks(out);
         for (const std::string& n : kernel.notes())
           if (std::find(module.notes.begin(), module.notes.end(), n) == module.notes.end())
             module.notes.push_back(n);

@@ -1,6 +1,7 @@
 // Operations of a module by unit, and what each scalar operation takes.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "compiler/tile/rewrite.h"
 
@@ -114,6 +115,29 @@ class Counter {
     partial_here_ = outer;
   }
 
+  // A block goes one way of a branch on its place: what both sides do counts once.
+  void branch(const Instr& i) {
+    const double around = share_;
+    const std::vector<OpCount> before = out_;
+    if (!i.operands.empty()) share_ = around * kTakenShare;
+    count(i.regions[0]);
+    if (!i.operands.empty()) share_ = around * (1 - kTakenShare);
+    std::vector<OpCount> first;
+    if (i.operands.empty()) first = std::exchange(out_, before);
+    count(i.regions[1]);
+    share_ = around;
+    for (const OpCount& c : first) {
+      const auto same = std::find_if(out_.begin(), out_.end(), [&](const OpCount& o) {
+        return o.origin == c.origin && o.unit == c.unit && o.axes == c.axes && o.loops == c.loops &&
+               o.partial == c.partial && o.tensor == c.tensor;
+      });
+      if (same == out_.end())
+        out_.push_back(c);
+      else
+        same->per_lane = std::max(same->per_lane, c.per_lane);
+    }
+  }
+
   void mark_fused(const Instr& i) {
     if (i.code == Code::Map && (i.op == Op::Add || i.op == Op::Sub)) {
       const auto axes = names(i, false);
@@ -162,15 +186,8 @@ class Counter {
         count(i.regions[0]);
         loops_.pop_back();
         return;
-      case Code::If: {
-        const double around = share_;
-        for (size_t side : {0, 1}) {
-          if (!i.operands.empty()) share_ = around * (side == 0 ? kTakenShare : 1 - kTakenShare);
-          count(i.regions[side]);
-          share_ = around;
-        }
-        return;
-      }
+      case Code::If:
+        return branch(i);
       case Code::Const:
       case Code::Iota:
       case Code::Rename:
