@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "compiler/lower/range.h"
+
 namespace nautilus::lower {
 namespace {
 
@@ -24,11 +26,72 @@ size_t length(const Region& r) {
   return n;
 }
 
+// factor * v + constant, of one variable.
+struct Line {
+  std::string name;
+  int64_t factor = 0, constant = 0;
+};
+std::optional<Line> line(const IndexExpr& e) {
+  using Kind = IndexExpr::Kind;
+  switch (e.kind()) {
+    case Kind::Const:
+      return Line{"", 0, e.constant()};
+    case Kind::Var:
+      return Line{e.name(), 1, 0};
+    case Kind::Mul: {
+      auto l = line(e.args()[0]);
+      if (l) l->factor *= e.constant(), l->constant *= e.constant();
+      return l;
+    }
+    case Kind::Add: {
+      Line sum;
+      for (const IndexExpr& a : e.args()) {
+        const auto l = line(a);
+        if (!l || (!sum.name.empty() && !l->name.empty() && sum.name != l->name))
+          return std::nullopt;
+        if (!l->name.empty()) sum.name = l->name;
+        sum.factor += l->factor, sum.constant += l->constant;
+      }
+      return sum;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// Variables where e >= 0.
+void narrow(Ranges& ranges, const IndexExpr& e) {
+  const auto l = line(e);
+  if (!l || l->name.empty() || l->factor == 0) return;
+  Range& r = ranges[l->name];
+  if (l->factor > 0) {
+    const int64_t least = -floor_div(l->constant, l->factor);  // v >= -constant / factor, up
+    r.lo = r.lo ? std::max(*r.lo, least) : least;
+  } else {
+    const int64_t most = floor_div(l->constant, -l->factor);
+    r.hi = r.hi ? std::min(*r.hi, most) : most;
+  }
+}
+
+// Variables on one side of a branch.
+Ranges on_side(Ranges ranges, const Cond& c, size_t side) {
+  if (c.any.size() != 1 || (side == 1 && c.any[0].size() != 1)) return ranges;
+  for (const Cond::Atom& a : c.any[0]) {
+    if (a.equality) continue;
+    narrow(ranges, side == 0 ? a.expr : IndexExpr(-1) - a.expr);
+  }
+  return ranges;
+}
+
 class Parting {
  public:
   explicit Parting(tile::Kernel& k) : k_(k) {
     for (const auto& [v, t] : k.types)
-      for (const Axis& a : t.axes) extents_[a.name] = a.extent;
+      for (const Axis& a : t.axes) {
+        extents_[a.name] = a.extent;
+        ranges_[a.name] = {0, a.extent - 1};
+      }
+    for (const tile::GridDim& g : k.grid) ranges_[g.iv] = {0, range_of(g.extent - 1, {}).hi};
   }
   // False: a side cannot stand by itself.
   bool run(Region& r, int depth = 0) {
@@ -45,11 +108,15 @@ class Parting {
       return true;
     }
     Instr& branch = r.body.back();
+    const Ranges around = ranges_;
     for (size_t side = 0; side < 2; ++side) {
       now_.clear();
+      ranges_ = on_side(around, branch.cond, side);
+      const Region own = std::exchange(branch.regions[side], {});
       Region& inner = branch.regions[side];
-      for (size_t n = 0; n < branch.results.size(); ++n) now_[branch.results[n]] = inner.yields[n];
-      inner.yields.clear();
+      for (const Instr& i : own.body) copy(i, inner);
+      for (size_t n = 0; n < branch.results.size(); ++n)
+        now_[branch.results[n]] = now(own.yields[n]);
       for (const Instr& i : rest.body)
         if (i.code == Code::If && i.operands.empty() && i.cond == branch.cond)
           take(i, side, inner);
@@ -57,12 +124,18 @@ class Parting {
           copy(i, inner);
     }
     branch.results.clear();
-    return possible_ && run(branch.regions[0], depth + 1) && run(branch.regions[1], depth + 1);
+    for (size_t side = 0; side < 2 && possible_; ++side) {
+      ranges_ = on_side(around, branch.cond, side);
+      possible_ = run(branch.regions[side], depth + 1);
+    }
+    ranges_ = around;
+    return possible_;
   }
 
  private:
   tile::Kernel& k_;
   std::map<std::string, int64_t> extents_;  // of axes
+  Ranges ranges_;                           // of axes, grid variables and the loops around
   std::map<ValueId, ValueId> now_;
   bool possible_ = true;
 
@@ -82,7 +155,17 @@ class Parting {
       narrower |= k_.types.at(now(v)).axes != k_.types.at(v).axes;
       v = now(v);
     }
+    i.cond = simplify(i.cond, ranges_);
+    if (i.code == Code::If && i.operands.empty() && (i.cond.is_always() || i.cond.any.empty()))
+      return take(from, i.cond.is_always() ? 0 : 1, to);
+    if (i.code == Code::Mask && i.cond.is_always() &&
+        k_.types.at(i.operands[0]) == k_.types.at(from.results[0])) {
+      now_[from.results[0]] = i.operands[0];
+      return;
+    }
     if (i.code == Code::For || i.code == Code::If) {
+      if (i.code == Code::For)
+        ranges_[i.iv] = {range_of(i.lower, ranges_).lo, range_of(i.upper - 1, ranges_).hi};
       for (Region& r : i.regions) {
         const Region whole = std::exchange(r, {});
         for (ValueId v : whole.args) r.args.push_back(define(v, TileType(k_.types.at(v))));

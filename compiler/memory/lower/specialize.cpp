@@ -157,14 +157,16 @@ class Specializing {
     if (!i.operands.empty()) return refused("copies where values decide");
     const std::vector<Ring> before = rings_;
     auto at_entry = [&](size_t r) { return r < before.size() ? before[r].count : IndexExpr(0); };
+    std::set<size_t> grown;
     for (const Region& inner : i.regions) {
       for (size_t r = 0; r < rings_.size(); ++r) rings_[r].count = at_entry(r);
       if (auto bad = find(inner)) return bad;
       for (size_t r = 0; r < rings_.size(); ++r) {
-        if (!(rings_[r].count == at_entry(r))) rings_[r].closed = true;
+        if (!(rings_[r].count == at_entry(r))) grown.insert(r);
         rings_[r].ends.push_back(rings_[r].count);
       }
     }
+    for (size_t r : grown) rings_[r].closed = true;
     return std::nullopt;
   }
   std::optional<Refusal> find(const Instr& i, std::vector<const Instr*> loops) {
