@@ -453,10 +453,10 @@ Expected<KernelPlan> plan_kernel(const Analysis& a, const LoopPtr& kernel,
                     "in register scope, its elements are not confined to one block of the grid: " +
                         uses[0].leaf->loops[r.depth].name + " varies for one element",
                     "put it in global scope, or map that loop serial");
-    if (!registers && (r.depth < plan.grid ||
-                       !std::all_of(
-                           uses.begin(), uses.end(),
-                           [&](const Use& u) { return boxes_disjoint(u, r.depth, ranges); })))
+    if (!registers &&
+        (r.depth < plan.grid || !std::all_of(uses.begin(), uses.end(), [&](const Use& u) {
+           return boxes_disjoint(u, r.depth, ranges);
+         })))
       continue;
     for (const Use& u : uses_of(a, plan, t, true)) r.writers.insert(u.leaf);
     for (const Use& u : uses_of(a, plan, t, !registers)) r.users.insert(u.leaf);

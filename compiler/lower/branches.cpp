@@ -26,63 +26,6 @@ size_t length(const Region& r) {
   return n;
 }
 
-// factor * v + constant, of one variable.
-struct Line {
-  std::string name;
-  int64_t factor = 0, constant = 0;
-};
-std::optional<Line> line(const IndexExpr& e) {
-  using Kind = IndexExpr::Kind;
-  switch (e.kind()) {
-    case Kind::Const:
-      return Line{"", 0, e.constant()};
-    case Kind::Var:
-      return Line{e.name(), 1, 0};
-    case Kind::Mul: {
-      auto l = line(e.args()[0]);
-      if (l) l->factor *= e.constant(), l->constant *= e.constant();
-      return l;
-    }
-    case Kind::Add: {
-      Line sum;
-      for (const IndexExpr& a : e.args()) {
-        const auto l = line(a);
-        if (!l || (!sum.name.empty() && !l->name.empty() && sum.name != l->name))
-          return std::nullopt;
-        if (!l->name.empty()) sum.name = l->name;
-        sum.factor += l->factor, sum.constant += l->constant;
-      }
-      return sum;
-    }
-    default:
-      return std::nullopt;
-  }
-}
-
-// Variables where e >= 0.
-void narrow(Ranges& ranges, const IndexExpr& e) {
-  const auto l = line(e);
-  if (!l || l->name.empty() || l->factor == 0) return;
-  Range& r = ranges[l->name];
-  if (l->factor > 0) {
-    const int64_t least = -floor_div(l->constant, l->factor);  // v >= -constant / factor, up
-    r.lo = r.lo ? std::max(*r.lo, least) : least;
-  } else {
-    const int64_t most = floor_div(l->constant, -l->factor);
-    r.hi = r.hi ? std::min(*r.hi, most) : most;
-  }
-}
-
-// Variables on one side of a branch.
-Ranges on_side(Ranges ranges, const Cond& c, size_t side) {
-  if (c.any.size() != 1 || (side == 1 && c.any[0].size() != 1)) return ranges;
-  for (const Cond::Atom& a : c.any[0]) {
-    if (a.equality) continue;
-    narrow(ranges, side == 0 ? a.expr : IndexExpr(-1) - a.expr);
-  }
-  return ranges;
-}
-
 class Parting {
  public:
   explicit Parting(tile::Kernel& k) : k_(k) {
@@ -111,7 +54,7 @@ class Parting {
     const Ranges around = ranges_;
     for (size_t side = 0; side < 2; ++side) {
       now_.clear();
-      ranges_ = on_side(around, branch.cond, side);
+      ranges_ = ranges_where(around, branch.cond, side == 0);
       const Region own = std::exchange(branch.regions[side], {});
       Region& inner = branch.regions[side];
       for (const Instr& i : own.body) copy(i, inner);
@@ -125,7 +68,7 @@ class Parting {
     }
     branch.results.clear();
     for (size_t side = 0; side < 2 && possible_; ++side) {
-      ranges_ = on_side(around, branch.cond, side);
+      ranges_ = ranges_where(around, branch.cond, side == 0);
       possible_ = run(branch.regions[side], depth + 1);
     }
     ranges_ = around;

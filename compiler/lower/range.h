@@ -27,6 +27,9 @@ Range range_of(const IndexExpr& e, const Ranges& vars);
 bool always_holds(const Cond::Atom& a, const Ranges& vars);
 bool never_holds(const Cond::Atom& a, const Ranges& vars);
 
+// The variables where the condition holds, or where it does not: bounds by atoms of one variable.
+Ranges ranges_where(Ranges vars, const Cond& c, bool holds);
+
 // Drops atoms that always hold and conjunctions that cannot hold.
 Cond simplify(const Cond& c, const Ranges& vars);
 

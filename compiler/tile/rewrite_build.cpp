@@ -70,12 +70,14 @@ class GraphBuilder {
   }
   static std::string axes_text(AxisMask m) { return " axes " + std::to_string(m); }
 
-  // Every access of this load is in bounds wherever it runs: by intervals, or because its mask says
-  // so.
-  bool always_in_bounds(const Instr& i, int region) const {
+  // Every access of a load of `region` would be in bounds if it ran at the start of `at`, around
+  // it: by intervals, or because its mask says so.
+  bool always_in_bounds(const Instr& i, int region, int at) const {
     if (!i.gather.empty()) return false;
     const TensorDecl* t = find_tensor(m_, k_, i.tensor);
-    Ranges ranges = g_.regions[size_t(region)].ranges;
+    Ranges ranges = g_.regions[size_t(at)].ranges;
+    const Ranges& inner = g_.regions[size_t(region)].ranges;
+    ranges.insert(inner.begin(), inner.end());  // of loops between them
     for (const Axis& a : type(i.results[0]).axes) ranges[a.name] = Range{0, a.extent - 1};
     for (size_t d = 0; d < i.index.size(); ++d)
       for (const IndexExpr& need : {i.index[d], t->extents[d] - i.index[d] - IndexExpr(1)}) {
@@ -91,15 +93,17 @@ class GraphBuilder {
     return true;
   }
 
-  // The outermost region that a load may move to from `region`: out of loops that certainly run,
-  // and anywhere if it is always in bounds.
-  Place load_floor(const Instr& i, int region) const {
-    if (!always_in_bounds(i, region))
-      while (g_.regions[size_t(region)].is_loop && g_.regions[size_t(region)].runs)
-        region = g_.regions[size_t(region)].parent;
-    else
-      region = 0;
-    return {region, g_.regions[size_t(region)].depth, 0};
+  // The outermost region that a load may move to from `from`: out of loops that certainly run, and
+  // to wherever it is in bounds.
+  Place load_floor(const Instr& i, int from) const {
+    int at = from;
+    for (int parent = g_.regions[size_t(at)].parent; parent >= 0;
+         parent = g_.regions[size_t(at)].parent) {
+      const RegionInfo& r = g_.regions[size_t(at)];
+      if (!(r.is_loop && r.runs) && !always_in_bounds(i, from, parent)) break;
+      at = parent;
+    }
+    return {at, g_.regions[size_t(at)].depth, 0};
   }
 
   std::vector<ClassId> operands(const Instr& i) const {
@@ -303,6 +307,7 @@ class GraphBuilder {
       b.regions[side] = new_region(parent);
       RegionInfo& r = g_.regions[size_t(b.regions[side])];
       r.is_branch = true;
+      if (!b.condition) r.ranges = lower::ranges_where(r.ranges, i.cond, side == 0);
       if (b.condition) r.weight *= side == 0 ? kTakenShare : 1 - kTakenShare;
     }
     g_.branches.push_back(b);
