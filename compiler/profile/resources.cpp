@@ -22,6 +22,7 @@ sched::ResourceProfile with_resources(sched::ResourceProfile p, const sched::Mac
     const double held = 4.0 * kernels[k].registers * threads;
     const double by_threads = file * threads / m.max_threads_per_unit;
     parts[k]->register_bytes = room * std::max(held, by_threads);
+    parts[k]->copier_bytes = 0;  // they are among the threads
     parts[k]->shared_bytes = static_cast<double>(kernels[k].shared_bytes);
     registers = std::max(registers, parts[k]->register_bytes);
     shared = std::max(shared, parts[k]->shared_bytes);
