@@ -199,8 +199,16 @@ void narrow(Ranges& ranges, const IndexExpr& e) {
 Ranges ranges_where(Ranges ranges, const Cond& c, bool holds) {
   if (c.any.size() != 1 || (!holds && c.any[0].size() != 1)) return ranges;
   for (const Cond::Atom& a : c.any[0]) {
-    if (a.equality) continue;
-    narrow(ranges, holds ? a.expr : IndexExpr(-1) - a.expr);
+    if (!a.equality) {
+      narrow(ranges, holds ? a.expr : IndexExpr(-1) - a.expr);
+    } else if (holds) {
+      narrow(ranges, a.expr);
+      narrow(ranges, IndexExpr(0) - a.expr);
+    } else if (always_holds({a.expr, false}, ranges)) {
+      narrow(ranges, a.expr - IndexExpr(1));  // not at its lower end
+    } else if (always_holds({IndexExpr(0) - a.expr, false}, ranges)) {
+      narrow(ranges, IndexExpr(-1) - a.expr);  // not at its upper end
+    }
   }
   return ranges;
 }

@@ -148,9 +148,10 @@ TEST(Ranges, OfASideOfABranch) {
   using lower::Range;
   const IndexExpr v = IndexExpr::var("v");
   const lower::Ranges all{{"v", Range{0, 99}}};
-  const auto ends = [&](const IndexExpr& e, bool holds) {
-    const Range r = lower::ranges_where(all, Cond{{{{e, false}}}}, holds).at("v");
-    return std::pair(*r.lo, *r.hi);
+  using Ends = std::pair<int64_t, int64_t>;
+  const auto ends = [&](const IndexExpr& e, bool holds, bool equality = false) {
+    const Range r = lower::ranges_where(all, Cond{{{{e, equality}}}}, holds).at("v");
+    return Ends(*r.lo, *r.hi);
   };
   for (int64_t factor : {1, 3, -2, -7})
     for (int64_t constant : {-50, -1, 0, 1, 20, 300})
@@ -164,6 +165,11 @@ TEST(Ranges, OfASideOfABranch) {
         else
           EXPECT_EQ(std::pair(from, to), std::pair(lo, hi)) << factor << " " << constant;
       }
+  const auto at = [&](int64_t n, bool holds) { return ends(v - IndexExpr(n), holds, true); };
+  EXPECT_EQ(at(7, true), Ends(7, 7));
+  EXPECT_EQ(at(7, false), Ends(0, 99));
+  EXPECT_EQ(at(0, false), Ends(1, 99));
+  EXPECT_EQ(at(99, false), Ends(0, 98));
 }
 
 }  // namespace

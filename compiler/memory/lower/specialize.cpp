@@ -83,6 +83,9 @@ class Specializing {
     elected.note = "The copies of all tiles, as early as their slots are free.";
     producer.body.body.push_back(std::move(elected));
     consume(all.body);
+    // The one whose name the ring has comes first.
+    for (const Copy& c : copies_)
+      to_ring(all.body, c.buffer, rings_[size_t(c.ring)].buffer, slot(c));
     all.name = "consumer";
     std::erase_if(k_.buffers, [&](const SharedBuffer& b) {
       return std::any_of(copies_.begin(), copies_.end(),
@@ -308,7 +311,6 @@ class Specializing {
       before[first].push_back(signal(Code::Wait, "full_", c, 0));
       if (rings_[size_t(c.ring)].refilled)
         before[last + 1].push_back(signal(Code::Arrive, "empty_", c, 1));
-      to_ring(r, b, rings_[size_t(c.ring)].buffer, slot(c));
     }
     std::vector<Instr> out;
     for (size_t n = 0; n <= r.body.size(); ++n) {
