@@ -32,6 +32,7 @@ struct ResourceProfile {
   int stages = 2;           // copies in flight ahead of use; 1: none overlap
   double groups = 2;        // groups of warps of one block that take turns on the matrix unit
   double copier_bytes = 0;  // registers of the warps of one block that only copy
+  bool chained = false;     // products of a step wait for each other
   double flight_bytes = 0;  // loads of one block that are under way at once; 0: enough
   std::vector<ResourceProfile> parts;  // one a kernel; the totals above are their sums or maxima
 };

@@ -126,11 +126,13 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   std::map<std::string, const StmtModel*> by_name;
   std::set<std::string> partial, whole;
   double heaviest = 0, groups = 0;
+  int products = 0;
   for (int i : m.kernels[kernel].stmts) {
     const StmtModel& s = m.stmts[i];
     by_name[s.stmt->name] = &s;
     if (machine_.kind == "gpu" && is_product_sum(s, nullptr)) {
       groups = std::max(groups, std::ceil(product_shape(s).m / instruction_rows(s, machine_)));
+      r.chained = ++products > 1;
       // Warpgroups are fed by one that only copies.
       if (by_warpgroups(s, machine_)) r.copier_bytes = kLeastRegisters;
     }

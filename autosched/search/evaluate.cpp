@@ -25,10 +25,10 @@ ResourceProfile profile_at(const StructureModel& m, const StructureOps& ops, con
     const int kernel = static_cast<int>(k);
     const auto stages = knobs.find(knob_prefix(m, kernel) + "stages");
     const bool gpu = evaluator.machine().kind == "gpu";
-    parts.push_back(evaluator.kernel(
-        m, kernel, ops,
-        gpu && stages != knobs.end() ? static_cast<int>(std::max<int64_t>(1, stages->second))
-                                     : (gpu ? 2 : 1)));
+    parts.push_back(evaluator.kernel(m, kernel, ops,
+                                     gpu && stages != knobs.end()
+                                         ? static_cast<int>(std::max<int64_t>(1, stages->second))
+                                         : (gpu ? 2 : 1)));
   }
   return evaluator.total(std::move(parts), ops);
 }
@@ -56,8 +56,7 @@ bool Engine::evaluate(Evaluation& e) {
     if (!fresh) {
       result_.nodes[node].duplicate_of = it->second;
       ++result_.duplicates;
-      return fail(NodeState::Duplicate,
-                  "the same structure as node " + std::to_string(it->second));
+      return fail(NodeState::Duplicate, "the same structure as node " + std::to_string(it->second));
     }
     for (auto [hand, end] = by_hand_.equal_range(hash); hand != end; ++hand)
       standing_.adopt(node, hand->second);
@@ -151,30 +150,46 @@ bool Engine::evaluate_choices(Evaluation& e, Evaluator& evaluator) {
   return settle(e.node);
 }
 
-// The structure's best plan with stale references, where that is cheaper.
+// The structure's best plan with stale references, where that is cheaper: both at the plan's own
+// tile sizes, which decide what can be rewritten.
 void Engine::try_lazy(Evaluation& e, Evaluator& evaluator) {
-  const auto lazy = with_lazy_references(e.state->schedule);
-  if (!lazy) return;
+  if (!with_lazy_references(e.state->schedule)) return;
   std::vector<KernelChoice> best;
   for (size_t k = 0; k < e.choices.size(); ++k) best.push_back(e.choices[k][e.best[k]]);
   Knobs knobs;
   for (const KernelChoice& c : best) knobs.insert(c.knobs.begin(), c.knobs.end());
+  int id = -1;
+  for (const SearchNode& n : result_.nodes)
+    if (n.parent == e.node && n.knobs == knobs) id = static_cast<int>(&n - result_.nodes.data());
+  if (id < 0) return;
+  const Expected<Plan> plan = plan_of(program_, result_, id);
+  if (!plan) return;
+  const auto lazy = with_lazy_references(plan->schedule);
+  if (!lazy) return;
+  Expected<StructureOps> eager_ops = ops_->structure_ops(plan->schedule);
   Expected<StructureOps> ops = ops_->structure_ops(lazy->schedule);
   Expected<StructureModel> model = structure_model(lazy->schedule, e.state->program->facts);
-  if (!ops || !model || poly::out_of_time()) return;  // the plan stands as it is
+  if (!eager_ops || !ops || !model || poly::out_of_time()) return;  // the plan stands as it is
   if (ops->entries.empty()) *ops = direct_ops(*model);
+  const StructureModel own = with_knobs(*e.model, e.state->program->axes, knobs);
   const StructureModel at = with_knobs(*model, e.state->program->axes, knobs);
   double before = 0, after = 0;
   std::vector<const KernelChoice*> with;
   for (size_t k = 0; k < best.size(); ++k) {
     KernelChoice& c = best[k];
-    before += c.seconds;
+    const int kernel = static_cast<int>(k), stages = c.profile.stages;
+    before +=
+        eager_ops->entries.empty()
+            ? c.seconds
+            : cost(evaluator.kernel(own, kernel, *eager_ops, stages), options_.machine).seconds;
     c.profile = evaluator.kernel(at, static_cast<int>(k), *ops, c.profile.stages);
     ResourceProfile alone = c.profile;
     const Cost now = cost(alone, options_.machine);
     c.seconds = now.seconds;
     c.fits = now.fits;
     after += c.seconds;
+    // A branch on data would wait for the product that is under way beside the correction.
+    if (c.profile.chained && c.profile.copier_bytes > 0) return;
     with.push_back(&c);
   }
   if (!(after < before)) return;
@@ -253,8 +268,7 @@ Expected<Cost> Engine::cost_of(const poly::Schedule& s, const Knobs& knobs) {
 }
 
 // All plans of a structure, for the machine as it is now. False: there was no time for it.
-bool Engine::cost_again(int structure, const SearchState& state,
-                        const std::vector<int>& children) {
+bool Engine::cost_again(int structure, const SearchState& state, const std::vector<int>& children) {
   std::map<bool, std::pair<StructureOps, StructureModel>> forms;  // with lazy references or without
   Evaluator& evaluator = evaluator_for(state.program->facts);
   std::vector<Standing::Footing> fitting;
@@ -266,15 +280,14 @@ bool Engine::cost_again(int structure, const SearchState& state,
     const auto knob = plan.knobs.find(kLazyKnob);
     const bool lazy = knob != plan.knobs.end() && knob->second != 0;
     if (!forms.contains(lazy)) {
-      std::optional<LazySchedule> stale;
-      if (lazy) stale = with_lazy_references(state.schedule);
-      const poly::Schedule& s = stale ? stale->schedule : state.schedule;
+      // Of the lazy one at its own tile sizes, as when it was tried.
+      const Expected<Plan> stale = lazy ? plan_of(program_, result_, id) : Plan{};
+      const poly::Schedule& s = lazy && stale ? stale->schedule : state.schedule;
       Expected<StructureOps> ops = ops_->structure_ops(s);
       Expected<StructureModel> model = structure_model(s, state.program->facts);
       if (poly::out_of_time()) return false;
       if (!ops || !model) {
-        set_state(id, NodeState::Failed,
-                  !ops ? ops.error().text() : model.error().text());
+        set_state(id, NodeState::Failed, !ops ? ops.error().text() : model.error().text());
         continue;
       }
       if (ops->entries.empty()) *ops = direct_ops(*model);
