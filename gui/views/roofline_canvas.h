@@ -6,7 +6,7 @@
 #include "gui/views/canvas.h"
 #include "gui/views/info_card.h"
 #include "gui/views/roofline_painter.h"
-#include "gui/views/slices.h"
+#include "gui/models/slices.h"
 #include "gui/views/view.h"
 
 namespace nautilus::gui {

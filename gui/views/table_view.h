@@ -22,6 +22,7 @@ class TableView : public View {
   QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
+  bool busy() const override { return model_.busy(); }
 
   CandidateTable& model() { return model_; }
   QTableView* table() { return table_; }
