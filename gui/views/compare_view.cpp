@@ -45,6 +45,7 @@ CompareView::CompareView(Shared shared, QWidget* parent) : View(shared, parent) 
         if (node >= 0) shared_.document.set_pinned(node, !shared_.document.pinned(node));
       });
   connect(&shared_.document, &Document::pins_changed, this, &CompareView::ask);
+  connect(&shared_.document, &Document::answer_changed, this, &CompareView::ask);
   const auto anew = [this] {
     asked_for_.clear();
     ask();
