@@ -21,9 +21,9 @@ struct Replay : testing::Test {
 
   void open(bool timed) {
     sched::Session s = testing_samples::random_session(100, 5);
-    // Twenty at once, a pause of six seconds, then ten a second.
+    // Twenty at once, a pause of six seconds, then eight a second.
     for (sched::SearchNode& n : s.result.nodes)
-      if (timed) n.made_at = n.id < 20 ? 0.5 : 6.5 + 0.1 * (n.id - 20);
+      if (timed) n.made_at = n.id < 20 ? 0.5 : 6.5 + 0.125 * (n.id - 20);
     if (timed) s.result.nodes[50].made_at = -1;  // nobody knows
     stage.document.set_session(std::move(s), "");
     stage.show(view);
@@ -36,7 +36,7 @@ TEST_F(Replay, ByTimeWithTheKeyboard) {
   ASSERT_TRUE(slider && label && order);
   EXPECT_EQ(slider->maximum(), 100);
   press(view.canvas(), Qt::Key_T);
-  EXPECT_EQ(slider->maximum(), 14'400) << "milliseconds";
+  EXPECT_EQ(slider->maximum(), 16'375) << "milliseconds";
   EXPECT_FALSE(view.canvas()->replaying());
   slider->setFocus();
   press(slider, Qt::Key_Home);
@@ -51,8 +51,8 @@ TEST_F(Replay, ByTimeWithTheKeyboard) {
   for (int k = 0; k < 200 && view.canvas()->limit() == 20; ++k) press(slider, Qt::Key_Right);
   EXPECT_GE(slider->value(), 6'500);
   EXPECT_GT(view.canvas()->limit(), 20);
-  EXPECT_TRUE(label->text().contains(" s of 14.40 s")) << label->text().toStdString();
-  slider->setValue(9'400);
+  EXPECT_TRUE(label->text().contains(" s of 16.3")) << label->text().toStdString();
+  slider->setValue(10'200);
   EXPECT_EQ(view.canvas()->limit(), 51) << "the unknown one is as old as the one before it";
   press(view.canvas(), Qt::Key_T);  // the same candidates, by order
   EXPECT_EQ(slider->value(), 51);
@@ -76,7 +76,7 @@ TEST_F(Replay, PlaysThroughTime) {
   open(true);
   QTest::mouseClick(order, Qt::LeftButton);
   EXPECT_EQ(order->text(), "time");
-  slider->setValue(14'000);
+  slider->setValue(16'000);
   QTest::mouseClick(view.findChild<QToolButton*>("replay_play"), Qt::LeftButton);
   EXPECT_TRUE(QTest::qWaitFor([&] { return !view.canvas()->replaying(); }, 5000));
 }
