@@ -23,7 +23,7 @@ LessonView::LessonView(Shared shared, QWidget* parent) : View(shared, parent), r
   connect(&shared_.document, &Document::reset, this, [this] {
     if (replacing_) return;
     drop_preparation();
-    end();
+    if (pages_->currentIndex() != 0) end();
   });
   connect(&shared_.theme, &Theme::changed, this, &LessonView::refresh);
   connect(&shared_.bench, &Bench::failed, this,

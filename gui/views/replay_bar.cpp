@@ -105,10 +105,16 @@ void ReplayBar::play_step() {
   slider_->setValue(std::min(end, slider_->value() + step));
 }
 
+// Searches record it from their first candidate to their last; what was there before has no time.
+bool ReplayBar::times_are_known() const {
+  const auto& nodes = document_.nodes();
+  return !nodes.empty() && (nodes.front().made_at >= 0 || nodes.back().made_at >= 0);
+}
+
 void ReplayBar::show_state() {
-  catch_up();
-  const bool known = !made_at_.empty() && made_at_.back() > 0;
+  const bool known = times_are_known();
   by_time_->setEnabled(known);
+  if (timed()) catch_up();
   by_time_->setToolTip(known ? tr("Distances on the slider are times of the search, or numbers of "
                                   "candidates (T)")
                              : tr("This session does not say when its candidates were made"));

@@ -26,6 +26,7 @@ class ReplayBar : public QWidget {
  private:
   void make_switch();
   void catch_up();
+  bool times_are_known() const;
   void show_state();
   void show_slider();
   void move_to(int value);

@@ -22,7 +22,8 @@ QColor ink_on(const QColor& c) {
 
 int TreeLook::best() const {
   const bool whole = limit >= static_cast<int>(facts.size());
-  if (whole && !document.best().empty()) return document.best().front();
+  if (whole && !document.best().empty() && document.best().front() < limit)
+    return document.best().front();
   const int last = std::min(limit, static_cast<int>(picture.best_so_far.size())) - 1;
   return last < 0 ? -1 : picture.best_so_far[last];
 }

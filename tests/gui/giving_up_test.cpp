@@ -176,7 +176,7 @@ TEST(GivingUp, BuildingEndsTheCompilerAndWhatItStarted) {
   slow.close();
   ASSERT_TRUE(slow.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
   qputenv("NAUTILUS_NVCC", slow.fileName().toUtf8());
-  ASSERT_TRUE(rig.open("matmul"));
+  ASSERT_TRUE(rig.open("softmax"));
   ASSERT_TRUE(rig.explore(20));
   auto& code = dynamic_cast<CodeView&>(*w.view("code"));
   ASSERT_TRUE(w.reveal("code"));

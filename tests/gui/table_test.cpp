@@ -161,19 +161,19 @@ TEST(CandidateTableTest, HundredThousandRows) {
 
 // While rows are put in order, candidates come and change.
 TEST(CandidateTableTest, GrowsWhileItIsPutInOrder) {
-  Sheet s(10, 1);
-  s.document.set_session(random_session(40'000, 2), "");
+  Sheet s(10, 1, false);
+  s.document.set_session(random_session(200'000, 2), "");
   ASSERT_TRUE(s.table.busy()) << "all at once";
-  s.document.append(random_nodes(300, 9, 40'000));
+  s.document.append(random_nodes(300, 9, 200'000));
   s.table.sort_by("knob.tile.i", Qt::DescendingOrder);  // which it may not know yet
-  s.document.append(random_nodes(300, 10, 40'300));
+  s.document.append(random_nodes(300, 10, 200'300));
   ASSERT_TRUE(QTest::qWaitFor([&] { return !s.table.busy(); }, 60'000));
-  EXPECT_EQ(s.table.rowCount(), 40'600);
+  EXPECT_EQ(s.table.rowCount(), 200'600);
   QTest::qWait(400);
   ASSERT_TRUE(QTest::qWaitFor([&] { return !s.table.busy(); }, 60'000));
   const int c = s.table.column("knob.tile.i");
   ASSERT_GE(c, 0);
-  std::vector<bool> seen(40'600);
+  std::vector<bool> seen(200'600);
   for (int r = 0; r < s.table.rowCount(); ++r) {
     const int node = s.table.node_at(r);
     ASSERT_FALSE(seen[size_t(node)]);
