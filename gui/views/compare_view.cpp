@@ -103,6 +103,7 @@ void CompareView::build() {
   table_ = new QTableView;
   table_->setModel(metrics_);
   table_->setAccessibleName(tr("Figures"));
+  table_->setTabKeyNavigation(false);  // Tab goes on to the next control
   table_->setShowGrid(false);
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);
   table_->verticalHeader()->hide();
