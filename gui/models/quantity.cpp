@@ -1,40 +1,88 @@
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace nautilus::gui {
+namespace {
+
+const QString kNothing = QStringLiteral("–");
+constexpr QChar kGap(0x00a0), kThousands(0x202f);
+
+bool whole(double v) { return std::abs(v - std::round(v)) <= 1e-9 * std::abs(v); }
+
+// To `digits` that count, without a fraction where there is none.
+QString mantissa(double v, int digits) {
+  if (whole(v) && std::abs(v) < std::pow(10.0, digits)) return QString::number(v, 'f', 0);
+  const int before = v == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(v)))) + 1;
+  return QString::number(v, 'f', std::max(0, digits - before));
+}
+
+// `steps` of a factor of `base` have names; step `one` is the unit itself.
+QString scaled(double v, double base, const char* const* names, int steps, int one, int digits,
+               const QString& unit) {
+  if (!std::isfinite(v)) return kNothing;
+  int step =
+      one +
+      (v == 0 ? 0 : static_cast<int>(std::floor(std::log(std::abs(v)) / std::log(base) + 1e-12)));
+  step = std::clamp(step, 0, steps - 1);
+  QString number = mantissa(v / std::pow(base, step - one), digits);
+  if (std::abs(number.toDouble()) >= base && step + 1 < steps) {  // rounded up into the next
+    ++step;
+    number = mantissa(v / std::pow(base, step - one), digits);
+  }
+  const QString name = QString::fromUtf8(names[step]) + unit;
+  return name.isEmpty() ? number : number + kGap + name;
+}
+
+}  // namespace
 
 QString si(double value, const QString& unit, int digits) {
-  if (!std::isfinite(value)) return QStringLiteral("-");
-  static const char* const prefixes[] = {"f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"};
-  const double size = std::abs(value);
-  int step = size > 0 ? static_cast<int>(std::floor(std::log10(size) / 3)) : 0;
-  auto mantissa = [&](int k) {
-    const double scaled = value / std::pow(1000.0, k);
-    const int whole = size > 0 ? static_cast<int>(std::floor(std::log10(std::abs(scaled)))) + 1 : 1;
-    return QString::number(scaled, 'f', std::clamp(digits - whole, 0, digits - 1));
-  };
-  step = std::clamp(step, -5, 6);
-  QString number = mantissa(step);
-  if (std::abs(number.toDouble()) >= 1000 && step < 6) number = mantissa(++step);
-  const QString prefix = QString::fromUtf8(prefixes[step + 5]);
-  if (unit.isEmpty()) return prefix.isEmpty() ? number : number + u' ' + prefix;
-  return number + u'\u00a0' + prefix + unit;
+  static constexpr const char* kPrefixes[] = {"f", "p", "n", "µ", "m", "",
+                                              "k", "M", "G", "T", "P", "E"};
+  return scaled(value, 1000, kPrefixes, 12, 5, digits, unit);
 }
 
 QString seconds_text(double seconds) { return si(seconds, QStringLiteral("s")); }
 
+QString bytes_text(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  return scaled(bytes, 1024, kUnits, 5, 0, 3, {});
+}
+
 QString count_text(qint64 n) {
   QString s = QString::number(n);
-  for (qsizetype at = s.size() - 3; at > (n < 0 ? 1 : 0); at -= 3) s.insert(at, u'\u202f');
+  for (qsizetype at = s.size() - 3; at > (n < 0 ? 1 : 0); at -= 3) s.insert(at, kThousands);
   return s;
 }
 
+QString number_text(double v) {
+  return whole(v) && std::abs(v) < 1e6 ? count_text(std::llround(v)) : si(v, {});
+}
+
+QString plain_text(double v, const QString& unit) {
+  if (!std::isfinite(v)) return kNothing;
+  const bool large = std::abs(v) >= 1000 && std::abs(v) < 1e6;
+  const QString number = QString::number(v, large ? 'f' : 'g', large ? 0 : 3);
+  return unit.isEmpty() ? number : number + kGap + unit;
+}
+
 QString percent_text(double share) {
-  if (!std::isfinite(share)) return QStringLiteral("-");
+  if (!std::isfinite(share)) return kNothing;
   const double p = share * 100;
-  return QString::number(p, 'f', p != 0 && std::abs(p) < 1 ? 1 : 0) + QStringLiteral("\u00a0%");
+  return QString::number(p, 'f', p != 0 && std::abs(p) < 1 ? 1 : 0) + kGap + u'%';
+}
+
+QString quantity_text(double v, const QString& unit) {
+  if (unit == QLatin1String("B")) return bytes_text(v);
+  return unit.isEmpty() ? number_text(v) : si(v, unit);
+}
+
+double round_step(double span, int count) {
+  const double raw = span / count, power = std::pow(10, std::floor(std::log10(raw)));
+  for (double m : {1.0, 2.0, 5.0})
+    if (m * power >= raw) return m * power;
+  return 10 * power;
 }
 
 }  // namespace nautilus::gui
