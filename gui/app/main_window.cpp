@@ -109,7 +109,10 @@ MainWindow::~MainWindow() {
   search_.drop();  // its last words go to what is still there
   QThreadPool::globalInstance()->waitForDone();
   if (may_close_) forget_recovery();  // what was still being written when it closed
-  disconnect(qApp, nullptr, this, nullptr);
+  // Members say something while they end; those that would listen are gone by then.
+  const QList<const QObject*> members{
+      qApp, &document_, &selection_, &filters_, &filters_.undo_stack(), &theme_, &bench_, &search_};
+  for (const QObject* o : members) disconnect(o, nullptr, this, nullptr);
   qDeleteAll(docks_);  // while what they show is there
 }
 

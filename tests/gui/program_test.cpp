@@ -168,7 +168,10 @@ TEST(Program, UnderXvfb) {
   const QDir dir(fresh_artefacts("xvfb"));
   const Ran r = run(
       {"--batch", "--screenshot", dir.path(), "--plans", "50", "--select", "illegal", "softmax"},
-      {{"QT_QPA_PLATFORM", "xcb"}}, {}, xvfb);
+      {{"QT_QPA_PLATFORM", "xcb"},
+       {"LSAN_OPTIONS",
+        "suppressions=" NAUTILUS_SOURCE_DIR "/tests/gui/system_leaks.supp:print_suppressions=0"}},
+      {}, xvfb);
   EXPECT_EQ(r.status, 0) << r.err.toStdString();
   EXPECT_FALSE(QImage(dir.filePath("window.png")).isNull());
 }

@@ -1,5 +1,6 @@
-// While a search lives, no event takes the interface thread 50 ms: of a machine with nothing else to
-// do (the benchmark sees to that). Here twice as much, for machines that run other tests beside it.
+// While a search lives, no event takes the interface thread 50 ms: of a machine with nothing else
+// to do (the benchmark sees to that). Here twice as much, for machines that run other tests beside
+// it.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -7,6 +8,7 @@
 #include <QTimer>
 
 #include "tests/gui/event_times.h"
+#include "tests/gui/patience.h"
 #include "tests/gui/samples.h"
 #include "tests/gui/window_rig.h"
 
@@ -44,7 +46,7 @@ TEST(Responsive, InterfaceThreadDuringALiveSearch) {
       "heartbeat %.1f ms\n",
       w.document().nodes().size(), longest.ms, longest.event.c_str(), longest.receiver.c_str(),
       longest_gap);
-  EXPECT_LT(longest.ms, 100) << longest.event << " to " << longest.receiver;
+  EXPECT_LT(longest.ms, 100 * kSlower) << longest.event << " to " << longest.receiver;
   w.search().pause();
   EXPECT_TRUE(wait_until(60, [&] { return w.search().phase() == LiveSearch::Phase::Paused; }));
 }
@@ -84,7 +86,7 @@ TEST(Responsive, BatchesIntoALargeTree) {
   std::printf("%zu candidates; longest event %.1f ms of processor time (%s to %s)\n",
               w.document().nodes().size(), longest.ms, longest.event.c_str(),
               longest.receiver.c_str());
-  EXPECT_LT(longest.ms, 100) << longest.event << " to " << longest.receiver;
+  EXPECT_LT(longest.ms, 100 * kSlower) << longest.event << " to " << longest.receiver;
 }
 
 }  // namespace
