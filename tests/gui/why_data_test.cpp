@@ -161,10 +161,6 @@ TEST(WhyData, SentencesAndNumbers) {
   EXPECT_NE(
       measured_sentence({0, -1, "", sched::MeasuredPlan{1e-6, false, "h200"}, {}}).find("wrong"),
       std::string::npos);
-  EXPECT_EQ(number_text(3.658e-6, "s"), "3.66 us");
-  EXPECT_EQ(number_text(2.39, "s"), "2.39 s");
-  EXPECT_EQ(number_text(233472, "B"), "233 kB");
-  EXPECT_EQ(number_text(12, ""), "12");
 }
 
 }  // namespace
