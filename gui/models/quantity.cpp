@@ -15,7 +15,7 @@ bool whole(double v) { return std::abs(v - std::round(v)) <= 1e-9 * std::abs(v);
 QString mantissa(double v, int digits) {
   if (whole(v) && std::abs(v) < std::pow(10.0, digits)) return QString::number(v, 'f', 0);
   const int before = v == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(v)))) + 1;
-  return QString::number(v, 'f', std::max(0, digits - before));
+  return QString::number(v, 'f', std::clamp(digits - before, 0, digits - 1));
 }
 
 // `steps` of a factor of `base` have names; step `one` is the unit itself.
@@ -37,13 +37,19 @@ QString scaled(double v, double base, const char* const* names, int steps, int o
 
 }  // namespace
 
+// Only times have parts with names: there is no millibyte.
 QString si(double value, const QString& unit, int digits) {
+  if (value != 0 && std::abs(value) < 1 && unit != QLatin1String("s"))
+    return plain_text(value, unit);
   static constexpr const char* kPrefixes[] = {"f", "p", "n", "µ", "m", "",
                                               "k", "M", "G", "T", "P", "E"};
   return scaled(value, 1000, kPrefixes, 12, 5, digits, unit);
 }
 
-QString seconds_text(double seconds) { return si(seconds, QStringLiteral("s")); }
+QString seconds_text(double seconds) {
+  const QString unit = QStringLiteral("s");
+  return std::abs(seconds) >= 1000 ? plain_text(seconds, unit) : si(seconds, unit);
+}
 
 QString bytes_text(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};

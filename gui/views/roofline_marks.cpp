@@ -163,7 +163,7 @@ void RooflinePainter::numbers(Frame& f, const std::vector<QPointF>& stops) {
     if (std::isfinite(s.x())) f.taken.push_back(QRectF(s - QPointF(5, 5), QSizeF(10, 10)));
   f.p.setFont(font(10, true));
   for (size_t k = 0; k < stops.size(); ++k) {
-    if (!f.look.plot.contains(stops[k])) continue;
+    if (!std::isfinite(stops[k].x()) || !f.look.plot.contains(stops[k])) continue;
     QPointF c = stops[k] + QPointF(-11, 9);
     bool placed = false;
     for (double away = 15; away < 60 && !placed; away += 11)

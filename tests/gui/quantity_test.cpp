@@ -11,6 +11,7 @@ TEST(Quantity, ThreeDigitsAndAPrefix) {
   EXPECT_EQ(si(4.49e12, "B/s"), "4.49\u00a0TB/s");
   EXPECT_EQ(si(0.25, "s"), "250\u00a0ms");
   EXPECT_EQ(si(-1.234e4, "B"), "-12.3\u00a0kB");
+  EXPECT_EQ(si(0.25, "B"), "0.25\u00a0B") << "there is no millibyte";
   EXPECT_EQ(si(1e12, {}, 1), "1\u00a0T");
   EXPECT_EQ(si(2e10, {}, 1), "20\u00a0G");
   EXPECT_EQ(si(123.456, {}), "123");
@@ -21,8 +22,8 @@ TEST(Quantity, WholeNumbersHaveNoFraction) {
   EXPECT_EQ(si(3.9996e12, "B/s"), "4.00\u00a0TB/s") << "it is not quite four";
   EXPECT_EQ(si(0, "s"), "0\u00a0s");
   for (int k = -15; k <= 18; ++k)
-    EXPECT_TRUE(si(std::pow(10.0, k), {}).startsWith('1'))
-        << k << si(std::pow(10.0, k), {}).toStdString();
+    EXPECT_TRUE(si(std::pow(10.0, k), "s").startsWith('1'))
+        << k << si(std::pow(10.0, k), "s").toStdString();
 }
 
 TEST(Quantity, RoundingCarriesIntoThePrefix) {
@@ -43,6 +44,7 @@ TEST(Quantity, OutOfRange) {
 TEST(Quantity, TimesBytesAndCounts) {
   EXPECT_EQ(seconds_text(3.6585e-6), "3.66\u00a0\u00b5s");
   EXPECT_EQ(seconds_text(2.39), "2.39\u00a0s");
+  EXPECT_EQ(seconds_text(5400), "5400\u00a0s");
   EXPECT_EQ(bytes_text(512), "512\u00a0B");
   EXPECT_EQ(bytes_text(98304), "96\u00a0KiB");
   EXPECT_EQ(bytes_text(400e3), "391\u00a0KiB");

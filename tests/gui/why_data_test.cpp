@@ -147,7 +147,7 @@ TEST(WhyData, SentencesAndNumbers) {
   n.state = sched::NodeState::Bounded;
   EXPECT_EQ(state_sentence(n, {2e-6, -1, "", {}, {}}),
             "Left out: no plan below it can be faster than those that are known (the best takes "
-            "2 us).");
+            "2\u00a0µs).");
   n.state = sched::NodeState::Duplicate;
   EXPECT_EQ(state_sentence(n, {0, 7, "fuse", {}, {}}),
             "The same schedule as node 7 (fuse), reached by other steps: it is explored there.");
