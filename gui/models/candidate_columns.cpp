@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "gui/models/quantity.h"
 #include "gui/models/theme.h"
 
 namespace nautilus::gui {
@@ -13,36 +14,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-QString scaled(double v, const char* const* units, int count, double step, int least = 0) {
-  int unit = least;
-  double x = v;
-  while (std::abs(x) >= step && unit + 1 < count) x /= step, ++unit;
-  const int digits = x == std::round(x) && std::abs(x) < 1000 ? 0
-                     : std::abs(x) >= 100                     ? 0
-                     : std::abs(x) >= 10                      ? 1
-                                                              : 2;
-  return QString::number(x, 'f', digits) + QString::fromUtf8(units[unit]);
-}
-
 }  // namespace
-
-QString time_text(double s) {
-  if (!std::isfinite(s)) return QStringLiteral("–");
-  static constexpr const char* kUnits[] = {" ns", " µs", " ms", " s"};
-  return scaled(s * 1e9, kUnits, 4, 1000);
-}
-
-QString quantity_text(double v) {
-  if (!std::isfinite(v)) return QStringLiteral("–");
-  static constexpr const char* kUnits[] = {"", " k", " M", " G", " T", " P"};
-  return scaled(v, kUnits, 6, 1000);
-}
-
-QString bytes_text(double b) {
-  if (!std::isfinite(b)) return QStringLiteral("–");
-  static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB"};
-  return scaled(b, kUnits, 5, 1024);
-}
 
 QString Column::id() const {
   switch (what) {
@@ -189,13 +161,6 @@ std::vector<Column> new_knobs(const Document& d, size_t first, size_t end,
   return out;
 }
 
-int depth_of(const Document& d, int node) {
-  int depth = 0;
-  for (const sched::SearchNode* n = d.node(node); n && n->parent >= 0; n = d.node(n->parent))
-    ++depth;
-  return depth;
-}
-
 namespace {
 
 double intensity_at(const sched::SearchNode& n, std::string_view level) {
@@ -242,7 +207,7 @@ double number_of(const Document& d, const sched::SearchNode& n, const Column& c)
     case Column::What::Bound:
       return positive(n.lower_bound);
     case Column::What::Depth:
-      return depth_of(d, n.id);
+      return d.depth(n.id);
     case Column::What::Measured: {
       const auto m = d.measured(n.id);
       return m ? m->seconds : kNone;
@@ -283,13 +248,13 @@ QString shown_number(double v, const Column& c) {
     case Column::What::Predicted:
     case Column::What::Bound:
     case Column::What::Measured:
-      return time_text(v);
+      return seconds_text(v);
     case Column::What::Ratio:
       return QString::number(v, 'f', 2) + QStringLiteral("×");
     case Column::What::Intensity:
-      return QString::number(v, 'g', 3);
+      return plain_text(v, {});
     case Column::What::Achieved:
-      return quantity_text(v);
+      return number_text(v);
     default:
       return QString::number(qint64(std::llround(v)));
   }

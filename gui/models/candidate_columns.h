@@ -53,9 +53,4 @@ QString shown_number(double v, const Column& c);  // with its unit: "3.66 µs"
 // The condition that keeps candidates which are like this one there; nothing where it has no value.
 std::optional<Filter> filter_like(const Document& d, const sched::SearchNode& n, const Column& c);
 
-QString time_text(double seconds);  // "3.66 µs"
-QString quantity_text(double v);    // "12.4 G"
-QString bytes_text(double bytes);   // "96 KiB"
-int depth_of(const Document& d, int node);
-
 }  // namespace nautilus::gui

@@ -51,6 +51,12 @@ std::vector<int> Document::path(int id) const {
   return out;
 }
 
+int Document::depth(int id) const {
+  int depth = -1;
+  for (const sched::SearchNode* n = node(id); n; n = node(n->parent)) ++depth;
+  return std::max(0, depth);
+}
+
 bool Document::on_best_path(int id) const {
   return id >= 0 && id < static_cast<int>(on_best_.size()) && on_best_[id];
 }

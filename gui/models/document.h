@@ -29,6 +29,7 @@ class Document : public QObject {
   std::vector<int> children(int id) const;
   const std::vector<int>& best() const { return session_.result.best; }  // best first
   std::vector<int> path(int id) const;                                   // root first, id last
+  int depth(int id) const;                                               // steps below the root
   bool on_best_path(int id) const;
   std::optional<Measured> measured(int id) const;
   QString note(int id) const;

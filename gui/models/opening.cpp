@@ -17,10 +17,6 @@ namespace {
 
 QString in_qt(const std::string& s) { return QString::fromStdString(s); }
 
-std::string hex_hash(const std::string& s) {
-  return QString::number(sched::text_hash(s), 16).rightJustified(16, '0').toStdString();
-}
-
 driver::Input input_of(const SpecRequest& r) {
   driver::Input in;
   in.spec = r.spec;
@@ -88,7 +84,7 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
   sched::Session s;
   s.spec_path = l.path;
   s.spec_text = l.text;
-  s.spec_hash = hex_hash(l.text);
+  s.spec_hash = sched::text_hash(l.text);
   s.program_naut = poly::print_naut(l.program);
   s.kernel = l.program.name;
   s.options.sizes = l.sizes;

@@ -77,7 +77,7 @@ void RowOrder::key() {
   if (!wish_.by) {
     for (int n : nodes) enter(n, n);
   } else if (wish_.by->what == Column::What::Depth) {
-    for (int n : nodes) enter(n, depth_of(document_, n));
+    for (int n : nodes) enter(n, document_.depth(n));
   } else if (wish_.by->numeric()) {
     const std::vector<double> numbers = numbers_of(document_, nodes, *wish_.by);
     for (size_t k = 0; k < nodes.size(); ++k) enter(nodes[k], numbers[k]);

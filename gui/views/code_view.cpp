@@ -10,7 +10,8 @@
 
 namespace nautilus::gui {
 
-CodeView::CodeView(Shared shared, QWidget* parent) : View(shared, parent) {
+CodeView::CodeView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("code"), tr("Code"), parent) {
   build();
   make_actions();
   for (const char* id : {"spec", "tile.rewrite", "cuda"}) add_pane(QString::fromLatin1(id));
@@ -24,12 +25,10 @@ CodeView::CodeView(Shared shared, QWidget* parent) : View(shared, parent) {
   });
   connect(&shared_.document, &Document::reset, this, &CodeView::ask);
   connect(&shared_.document, &Document::options_changed, this, &CodeView::ask);
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString&, const QString& why) {
-            if (asker != this) return;
-            asked_ = false;
-            for (Pane& p : panes_) p.text->set_message(why);
-          });
+  when_bench_fails([this](const QString&, const QString& why) {
+    asked_ = false;
+    for (Pane& p : panes_) p.text->set_message(why);
+  });
   connect(&shared_.theme, &Theme::changed, this, [this] { fill_list(); });
   ask();
 }
@@ -92,7 +91,7 @@ void CodeView::fill(Pane& p) {
   p.head->setText(s ? s->title : plan_ ? p.stage : tr("Code"));
   if (!s) {
     p.text->set_message(plan_ ? tr("This plan has no such stage: choose one from the list.")
-                              : tr("Select a candidate to see its code."));
+                              : nothing_selected(tr("to see its code")));
     return;
   }
   p.text->set_stage(plan_, *s);

@@ -14,7 +14,8 @@ constexpr int kLeastWidth = 340;  // choices do not wrap
 
 View* make_lesson_view(Shared shared, QWidget* parent) { return new LessonView(shared, parent); }
 
-LessonView::LessonView(Shared shared, QWidget* parent) : View(shared, parent), run_(this) {
+LessonView::LessonView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("lesson"), tr("Lesson"), parent), run_(this) {
   make_pages();
   make_actions();
   if (auto g = load_glossary(lessons_dir())) glossary_ = *std::move(g);
@@ -26,12 +27,10 @@ LessonView::LessonView(Shared shared, QWidget* parent) : View(shared, parent), r
     if (pages_->currentIndex() != 0) end();
   });
   connect(&shared_.theme, &Theme::changed, this, &LessonView::refresh);
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString& channel, const QString& why) {
-            if (asker != this) return;
-            if (channel.startsWith("lesson")) asking_.erase(channel.section(' ', 1).toInt());
-            say(why);
-          });
+  when_bench_fails([this](const QString& channel, const QString& why) {
+    if (channel.startsWith("lesson")) asking_.erase(channel.section(' ', 1).toInt());
+    say(why);
+  });
   list_lessons();
 }
 
@@ -94,24 +93,13 @@ void LessonView::make_pages() {
 }
 
 void LessonView::make_actions() {
-  const auto action = [&](const QString& text, const QKeySequence& key, const QString& tip,
-                          auto run) {
-    auto* a = new QAction(text, this);
-    a->setShortcut(key);
-    a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    a->setToolTip(tip);
-    connect(a, &QAction::triggered, this, run);
-    addAction(a);
-    return a;
-  };
-  primary_ = action(tr("Go on"), QKeySequence("Ctrl+Return"),
-                    tr("Predict, apply, or go to the next step"), [this] { go_on(); });
-  back_ = action(tr("Step back"), QKeySequence("Ctrl+Backspace"), tr("The step before"),
-                 [this] { run_.back(); });
-  again_ = action(tr("Begin again"), QKeySequence(), tr("This lesson from its first step"),
-                  [this] { restart(); });
-  list_ = action(tr("All lessons"), QKeySequence(), tr("Ends this lesson and lists all"),
-                 [this] { show_lessons(); });
+  add_command(tr("Go on"), QKeySequence("Ctrl+Return"),
+              tr("Predict, apply, or go to the next step"), [this] { go_on(); });
+  add_command(tr("Step back"), QKeySequence("Ctrl+Backspace"), tr("The step before"),
+              [this] { run_.back(); });
+  add_command(tr("Begin again"), {}, tr("This lesson from its first step"), [this] { restart(); });
+  add_command(tr("All lessons"), {}, tr("Ends this lesson and lists all"),
+              [this] { show_lessons(); });
 }
 
 void LessonView::list_lessons() {

@@ -16,20 +16,17 @@
 
 namespace nautilus::gui {
 
-class LessonView : public View, public LessonPlayer {
+class LessonView : public View {
   Q_OBJECT
  public:
   LessonView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("lesson"); }
-  QString title() const override { return tr("Lesson"); }
-  Q_INVOKABLE bool play(const QString& name) override;
-  bool plays(const QString& name) const;  // now
+  Q_INVOKABLE bool play(const QString& name);  // false: there is no lesson of that name
+  bool plays(const QString& name) const;       // now
   // From its first step, whatever was done.
   bool restart();
   const LessonRun& run() const { return run_; }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return {primary_, back_, again_, list_}; }
   bool busy() const override { return opening_ > 0 || !asking_.empty(); }
   void give_up() override;  // what is being prepared
 
@@ -99,7 +96,6 @@ class LessonView : public View, public LessonPlayer {
   QProgressBar* bar_;
   QTextBrowser* text_;
   LessonPanel* panel_;
-  QAction *primary_, *back_, *again_, *list_;
 };
 
 }  // namespace nautilus::gui

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/search_tree_canvas.h"
 
 namespace nautilus::gui {

@@ -8,7 +8,7 @@
 namespace nautilus::gui {
 
 SearchTreeView::SearchTreeView(Shared shared, QWidget* parent)
-    : View(shared, parent), canvas_(new SearchTreeCanvas(shared, this)) {
+    : CanvasView(shared, QStringLiteral("tree"), tr("Search tree"), parent) {
   path_ = new QLabel(this);
   path_->setTextFormat(Qt::PlainText);
   path_->setContentsMargins(8, 3, 8, 3);
@@ -24,47 +24,35 @@ SearchTreeView::SearchTreeView(Shared shared, QWidget* parent)
   column->addWidget(canvas_, 1);
   replay_ = new ReplayBar(shared.document, *canvas_, this);
   column->addWidget(replay_);
-  setFocusProxy(canvas_);
   make_actions();
   connect(canvas_, &SearchTreeCanvas::root_changed, this, &SearchTreeView::show_root);
 }
 
 void SearchTreeView::make_actions() {
-  auto add = [this](const QString& text, const QString& tip, bool checkable, auto run) {
-    auto* a = new QAction(text, this);
-    a->setToolTip(tip);
-    a->setStatusTip(tip);
-    a->setCheckable(checkable);
-    connect(a, &QAction::triggered, this, run);
-    actions_ << a;
-    return a;
-  };
-  add(tr("Fit"), tr("Show all of the tree (Space)"), false, [this] { canvas_->fit(); });
-  add(tr("Readable size"), tr("Back to a size at which the text can be read"), false,
-      [this] { canvas_->home(); });
-  add(tr("Go to the best plan"), tr("Select the fastest plan so far (B)"), false, [this] {
+  add_command(tr("Fit"), {}, tr("Show all of the tree (Space)"), [this] { canvas_->fit(); });
+  add_command(tr("Readable size"), {}, tr("Back to a size at which the text can be read"),
+              [this] { canvas_->home(); });
+  add_command(tr("Go to the best plan"), {}, tr("Select the fastest plan so far (B)"), [this] {
     if (canvas_->best() >= 0) canvas_->go_to(canvas_->best());
   });
-  add(tr("Root here"),
-      tr("Show the tree from the selected candidate on (double click, Shift+Enter)"), false,
-      [this] { canvas_->set_root(shared_.selection.now().node); });
-  add(tr("Whole tree"), tr("Show the tree from its root on (Escape)"), false,
-      [this] { canvas_->set_root(0); });
-  add(tr("Show every candidate"), tr("Nothing folded, nothing closed"), true,
-      [this](bool on) { canvas_->set_everything(on); });
-  add(tr("Fold as at first"), tr("Open along the paths to the three best plans only"), false,
-      [this] {
-        for (QAction* a : actions_)
-          if (a->isCheckable() && a->text() == tr("Show every candidate")) a->setChecked(false);
-        canvas_->fold_all();
-      });
-  add(tr("Legend"), tr("Show what glyphs and colours mean"), true, [this](bool on) {
-    canvas_->set_legend(on);
-  })->setChecked(true);
-  QAction* by_time = replay_->by_time();
-  by_time->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  addAction(by_time);
-  actions_ << by_time;
+  add_command(tr("Root here"), {},
+              tr("Show the tree from the selected candidate on (double click, Shift+Enter)"),
+              [this] { canvas_->set_root(shared_.selection.now().node); });
+  add_command(tr("Whole tree"), {}, tr("Show the tree from its root on (Escape)"),
+              [this] { canvas_->set_root(0); });
+  everything_ = add_command(tr("Show every candidate"), {}, tr("Nothing folded, nothing closed"),
+                            [this](bool on) { canvas_->set_everything(on); });
+  everything_->setCheckable(true);
+  add_command(tr("Fold as at first"), {}, tr("Open along the paths to the three best plans only"),
+              [this] {
+                everything_->setChecked(false);
+                canvas_->fold_all();
+              });
+  QAction* legend = add_command(tr("Legend"), {}, tr("Show what glyphs and colours mean"),
+                                [this](bool on) { canvas_->set_legend(on); });
+  legend->setCheckable(true);
+  legend->setChecked(true);
+  add_command(replay_->by_time());
 }
 
 void SearchTreeView::show_root(int node) {

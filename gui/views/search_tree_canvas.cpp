@@ -3,7 +3,7 @@
 #include <QJsonArray>
 #include <cmath>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 
 namespace nautilus::gui {
 namespace {
@@ -15,7 +15,7 @@ constexpr int kAtOnce = 16;         // steps
 }  // namespace
 
 SearchTreeCanvas::SearchTreeCanvas(Shared shared, QWidget* parent)
-    : Canvas(parent), shared_(shared), painter_(shared.theme) {
+    : PictureCanvas(parent), shared_(shared), painter_(shared.theme) {
   setObjectName(QStringLiteral("search_tree_canvas"));
   setAccessibleName(tr("Search tree"));
   viewport_.least = 0.004;

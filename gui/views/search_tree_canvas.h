@@ -5,22 +5,21 @@
 #include <optional>
 
 #include "gui/models/slices.h"
-#include "gui/views/canvas.h"
+#include "gui/views/canvas_view.h"
 #include "gui/views/info_card.h"
 #include "gui/views/latest_job.h"
 #include "gui/views/search_tree_painter.h"
-#include "gui/views/view.h"
 
 namespace nautilus::gui {
 
-class SearchTreeCanvas : public Canvas {
+class SearchTreeCanvas : public PictureCanvas {
   Q_OBJECT
  public:
   SearchTreeCanvas(Shared shared, QWidget* parent);
 
   const SearchTreePicture& picture() const { return picture_; }
   const std::vector<TreeFact>& facts() const { return question_.facts; }
-  bool busy() const { return job_.busy() || reading_.busy(); }
+  bool busy() const override { return job_.busy() || reading_.busy(); }
   // Replay: candidates from `limit` on are not there yet; -1: all are, also those still to come.
   void set_limit(int limit);
   int limit() const;
@@ -38,9 +37,9 @@ class SearchTreeCanvas : public Canvas {
   void go_to(int node);
   int best() const { return look().best(); }
   QRectF screen_box(int node) const;  // of the item that shows it
-  QJsonObject state() const;
-  void set_state(const QJsonObject& j);
-  void paint_on(QPainter& p, const QRectF& page);
+  QJsonObject state() const override;
+  void set_state(const QJsonObject& j) override;
+  void paint_on(QPainter& p, const QRectF& page) override;
 
  public Q_SLOTS:
   void fit() override;  // all that is shown, unless it would be too small to see

@@ -1,26 +1,13 @@
 // Mouse and keys of the search tree's canvas.
 #include <QAccessible>
 #include <QKeyEvent>
-#include <nlohmann/json.hpp>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
+#include "gui/models/verdict_data.h"
 #include "gui/views/search_tree_canvas.h"
-#include "polyhedral/json_text.h"
 
 namespace nautilus::gui {
 namespace {
-
-// "tile(node 3, sizes -1 -1 64)"
-QString step_text(const poly::TransformStep& s) {
-  QString text = QString::fromStdString(s.name);
-  const nlohmann::json j = poly::read_json(s.params);
-  QStringList parts;
-  if (j.is_object())
-    for (auto& [key, value] : j.items())
-      parts << QString::fromStdString(
-          key + " " + (value.is_string() ? value.get<std::string>() : value.dump()));
-  return parts.isEmpty() ? text : text + u'(' + parts.join(QStringLiteral(", ")) + u')';
-}
 
 QString steps_text(const std::vector<poly::TransformStep>& steps) {
   QStringList lines;
@@ -29,7 +16,7 @@ QString steps_text(const std::vector<poly::TransformStep>& steps) {
       lines << QStringLiteral("and %1 more").arg(steps.size() - 4);
       break;
     }
-    lines << step_text(s);
+    lines << QString::fromStdString(step_text(s));
   }
   return lines.join(u'\n');
 }

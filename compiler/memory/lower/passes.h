@@ -22,7 +22,5 @@ void place_buffers(Kernel& k);
 // Barriers and waits where one access of shared memory (or of a tensor that the kernel itself
 // writes) depends on another of other lanes.
 void synchronize(Kernel& k, const Rings& rings);
-// Registers a thread that values take where most of them are live, 4 bytes each.
-int64_t register_pressure(const Kernel& k);
 
 }  // namespace nautilus::memory::lowering
