@@ -16,10 +16,12 @@ Refusal bad_plan(const std::string& why, const std::string& suggest = "") {
 
 }  // namespace
 
-uint64_t text_hash(std::string_view text) {
+std::string text_hash(std::string_view text) {
   uint64_t h = 1469598103934665603ull;
   for (unsigned char c : text) h = (h ^ c) * 1099511628211ull;
-  return h;
+  char digits[20];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(h));
+  return digits;
 }
 
 json steps_to_json(const std::vector<poly::TransformStep>& steps) {

@@ -26,7 +26,7 @@ nlohmann::json plan_to_json(const Plan& p);
 nlohmann::json steps_to_json(
     const std::vector<poly::TransformStep>& steps);  // STEPS.json: [{"name", "params"}]
 Expected<std::vector<poly::TransformStep>> steps_from_json(const nlohmann::json& j);
-uint64_t text_hash(std::string_view text);  // FNV-1a: equal across runs and machines
+std::string text_hash(std::string_view text);  // FNV-1a, 16 digits: equal across runs and machines
 Expected<Plan> plan_from_json(poly::ProgramPtr program, const nlohmann::json& j);
 // The same decisions with other numbers: the script of `p` with the tile sizes of `knobs`.
 Expected<Plan> with_knobs(const Plan& p, const poly::ProgramPtr& program, const Knobs& knobs);

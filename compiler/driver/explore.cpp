@@ -10,14 +10,6 @@ using nlohmann::json;
 
 namespace {
 
-std::string hash_text(const std::string& text) {
-  uint64_t h = 1469598103934665603ull;
-  for (unsigned char c : text) h = (h ^ c) * 1099511628211ull;
-  char buf[20];
-  std::snprintf(buf, sizeof buf, "%016llx", static_cast<unsigned long long>(h));
-  return buf;
-}
-
 std::string knobs_text(const sched::Knobs& knobs) {
   std::string t;
   for (const auto& [name, value] : knobs)
@@ -66,7 +58,7 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output,
   if (!output.empty()) {
     sched::Session session{loaded->path,
                            loaded->text,
-                           hash_text(loaded->text),
+                           sched::text_hash(loaded->text),
                            poly::print_naut(loaded->program),
                            loaded->program.name,
                            found->options,

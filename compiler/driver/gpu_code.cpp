@@ -89,8 +89,8 @@ constexpr int kMostWarps = 16;
 constexpr double kFarSlower = 20;   // than the best plan: not what was asked for
 constexpr int64_t kLeastTile = 16;  // of what is halved
 constexpr size_t kBeside = 4;       // plans beside one that are tried
-// The lowering counts what is live, not what the compiler shares and reorders; where the compiler
-// can be asked it decides.
+// The lowering counts what is live, not what the compiler shares and reorders: where there is a
+// compiler it decides, also of what is only shown before it was asked.
 constexpr int64_t kRegistersWhereAsked = 320;
 
 // From a choice to code.
@@ -103,7 +103,7 @@ class Generation {
       watcher_.on_tile(stage, m);
     };
     how_.memory.target = flags.target;
-    if (flags.compile && cuda::find_compiler()) how_.memory.most_registers = kRegistersWhereAsked;
+    if (cuda::find_compiler()) how_.memory.most_registers = kRegistersWhereAsked;
     how_.memory.after = [this](const std::string& pass, const memory::Module& m) {
       watcher_.on_memory(pass, m);
     };

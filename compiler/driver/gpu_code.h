@@ -71,7 +71,7 @@ struct GpuFlags {
   const Loaded* in = nullptr;  // what the plans are of: for checks
   bool check = true;
   const OpenProgram* open = nullptr;  // leaves these sizes open
-  // Else the source is the last stage, and the lowering's own count tells what fits.
+  // Else the source is the last stage: of registers it may take what a compiler would be asked for.
   bool compile = true;
 };
 // Lowers the choices, best first, until one gives code. One that does not fit registers or shared

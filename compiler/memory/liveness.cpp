@@ -1,5 +1,7 @@
 #include "compiler/memory/liveness.h"
 
+#include <algorithm>
+
 namespace nautilus::memory {
 
 namespace {
@@ -55,5 +57,14 @@ int64_t registers_of(const Kernel& k, const std::set<ValueId>& values) {
 }
 
 void for_each_point(const Role& r, const Visit& visit) { region(r.body, {}, visit); }
+
+int64_t register_pressure(const Kernel& k) {
+  int64_t most = 0;
+  for (const Role& r : k.roles)
+    for_each_point(r, [&](const Instr*, const std::set<ValueId>& live) {
+      most = std::max(most, registers_of(k, live));
+    });
+  return most;
+}
 
 }  // namespace nautilus::memory

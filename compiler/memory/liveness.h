@@ -11,6 +11,8 @@ namespace nautilus::memory {
 // Registers a thread that a value takes, of 4 bytes each.
 int64_t registers_of(const FragmentType& t);
 int64_t registers_of(const Kernel& k, const std::set<ValueId>& values);
+// Of a thread, where most are live.
+int64_t register_pressure(const Kernel& k);
 
 // Calls `visit` for every point of the role's body, last first: with null at the end of each
 // region, and behind each instruction, of inner regions too; there together with what its regions

@@ -1,6 +1,7 @@
 #include "gui/app/explore_bar.h"
 
 #include <QDoubleSpinBox>
+#include <QEvent>
 #include <QLabel>
 #include <QSpinBox>
 #include <QToolButton>
@@ -70,6 +71,17 @@ ExploreBar::ExploreBar(const Document& document, const LiveSearch& search, const
   connect(&search_, &LiveSearch::root_changed, this, &ExploreBar::show_target);
   show_document();
   show_target();
+}
+
+// The style's mark of what has no room is black, whatever the theme.
+void ExploreBar::changeEvent(QEvent* e) {
+  QToolBar::changeEvent(e);
+  auto* more = findChild<QToolButton*>("qt_toolbar_ext_button");
+  if (!more || more->text() == QStringLiteral("»")) return;
+  more->setIcon(QIcon());
+  more->setText(QStringLiteral("»"));
+  more->setToolTip(tr("What has no room here"));
+  more->setAccessibleName(more->toolTip());
 }
 
 void ExploreBar::show_document() {

@@ -26,6 +26,9 @@ class ExploreBar : public QToolBar {
   void set_locked(const QString& why);
   const QString& locked() const { return locked_; }
 
+ protected:
+  void changeEvent(QEvent* e) override;
+
  private:
   void show_document();
   void show_target();

@@ -40,8 +40,11 @@ void MainWindow::make_docks() {
   docks_ << new ViewDock("notes", tr("Notes"), notes_, this);
 }
 
-// Tree | pictures; below schedule | why | notes; below the tables; lessons beside all.
+// Tree | pictures; below schedule | why | notes; below the tables, in a low window behind the
+// schedule; lessons beside all.
 void MainWindow::arrange() {
+  constexpr int kThreeRows = 850;
+  const bool low = height() < kThreeRows;
   const auto all = [&](std::initializer_list<const char*> names) {
     QList<ViewDock*> out;
     for (const char* n : names)
@@ -60,11 +63,11 @@ void MainWindow::arrange() {
     rows << first;
   };
   const QList<ViewDock*> top = all({"tree"}) + pictures.mid(0, 1);
-  for (const QList<ViewDock*>& r : {top, details, tables.mid(0, 1)})
+  for (const QList<ViewDock*>& r : {top, details, low ? QList<ViewDock*>() : tables.mid(0, 1)})
     if (!r.isEmpty()) row(r.front());
   for (const QList<ViewDock*>& r : {top, details})
     for (int k = 1; k < r.size(); ++k) splitDockWidget(r[k - 1], r[k], Qt::Horizontal);
-  for (const QList<ViewDock*>& tabs : {pictures, tables}) {
+  for (const QList<ViewDock*>& tabs : {pictures, low ? details.mid(0, 1) + tables : tables}) {
     for (int k = 1; k < tabs.size(); ++k) tabifyDockWidget(tabs[k - 1], tabs[k]);
     if (!tabs.isEmpty()) tabs.front()->raise();
   }
@@ -79,7 +82,10 @@ void MainWindow::arrange() {
   };
   share({{"tree", 700}, {"roofline", 860}}, Qt::Horizontal);
   share({{"schedule", 700}, {"why", 600}, {"notes", 260}}, Qt::Horizontal);
-  share({{"tree", 460}, {"schedule", 260}, {"table", 180}}, Qt::Vertical);
+  if (low)
+    share({{"tree", 380}, {"schedule", 240}}, Qt::Vertical);
+  else
+    share({{"tree", 450}, {"schedule", 250}, {"table", 200}}, Qt::Vertical);
 }
 
 void MainWindow::show_start_page(bool on) {

@@ -21,6 +21,7 @@ NotesPanel::NotesPanel(Document& document, Selection& selection, QWidget* parent
   list_ = new QListWidget(this);
   list_->setAccessibleName(tr("Candidates with a note or a pin"));
   list_->setToolTip(tr("Candidates with a note or a pin; Enter selects"));
+  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* box = new QVBoxLayout(this);
   box->setContentsMargins(6, 4, 6, 4);
   box->addWidget(title_);
@@ -82,6 +83,7 @@ void NotesPanel::show_list() {
             (note.isEmpty() ? QString::fromStdString(n->decision) : note),
         list_);
     item->setData(Qt::UserRole, id);
+    item->setToolTip(item->text());
   }
 }
 

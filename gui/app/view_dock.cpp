@@ -1,9 +1,10 @@
 #include "gui/app/view_dock.h"
 
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QMenu>
 #include <QToolButton>
+
+#include "gui/views/elided_label.h"
 
 namespace nautilus::gui {
 
@@ -21,12 +22,10 @@ ViewDock::ViewDock(const QString& name, const QString& title, QWidget* content, 
   auto* box = new QHBoxLayout(bar);
   box->setContentsMargins(6, 1, 2, 1);
   box->setSpacing(2);
-  auto* label = new QLabel(title, bar);
+  auto* label = new ElidedLabel(title, bar);
   QFont f = label->font();
   f.setBold(true);
   label->setFont(f);
-  label->setMinimumWidth(kLeastDock.width() / 4);
-  label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   box->addWidget(label, 1);
   const auto button = [&](const QString& glyph, const QString& what, const QString& object) {
     auto* b = new QToolButton(bar);

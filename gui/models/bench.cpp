@@ -4,6 +4,7 @@
 #include <deque>
 #include <thread>
 
+#include "gui/models/why_data.h"
 #include "polyhedral/deadline.h"
 
 #ifdef NAUTILUS_HAVE_CLANG
@@ -15,17 +16,20 @@ namespace {
 
 constexpr size_t kMostPlans = 16;
 
-std::string script_key(const std::vector<sched::SearchNode>& path) {
-  std::string key;
-  for (const sched::SearchNode& n : path)
-    for (const poly::TransformStep& s : n.steps) key += s.name + s.params + "\n";
-  if (!path.empty())
-    for (const auto& [name, value] : path.back().knobs)
-      key += name + "=" + std::to_string(value) + "\n";
-  return key;
+}  // namespace
+
+std::string made_of(const sched::SearchNode& n) {
+  std::string out = was_refused(n) ? "refused" : "";
+  for (const poly::TransformStep& s : n.steps) out += "\n" + s.name + s.params;
+  for (const auto& [name, value] : n.knobs) out += "\n" + name + "=" + std::to_string(value);
+  return out;
 }
 
-}  // namespace
+std::string made_of(const std::vector<sched::SearchNode>& path) {
+  std::string out;
+  for (const sched::SearchNode& n : path) out += made_of(n) + "\n";
+  return out;
+}
 
 const poly::DependenceSet& Workpiece::dependences() const {
   if (!known_dependences) {
@@ -54,7 +58,7 @@ poly::ProgramPtr Workpiece::general() const {
 }
 
 Expected<sched::Plan> Workpiece::plan(const std::vector<sched::SearchNode>& path) const {
-  const std::string key = script_key(path);
+  const std::string key = made_of(path);
   for (auto at = known_plans.begin(); at != known_plans.end(); ++at)
     if (at->script == key) {
       known_plans.splice(known_plans.begin(), known_plans, at);

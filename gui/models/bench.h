@@ -40,6 +40,11 @@ struct Workpiece {
   mutable std::list<KnownPlan> known_plans;  // last used first
 };
 
+// What the schedule of a node depends on, of the node itself and of its path: while that stays, so
+// does the schedule.
+std::string made_of(const sched::SearchNode& n);
+std::string made_of(const std::vector<sched::SearchNode>& path);
+
 // Ends a job that cannot go on: the answer is Bench::failed.
 struct Refused : std::runtime_error {
   explicit Refused(const Refusal& r) : std::runtime_error(r.text()) {}

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "gui/models/quantity.h"
 #include "gui/models/theme.h"
 
 namespace nautilus::gui {
@@ -13,36 +14,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-QString scaled(double v, const char* const* units, int count, double step, int least = 0) {
-  int unit = least;
-  double x = v;
-  while (std::abs(x) >= step && unit + 1 < count) x /= step, ++unit;
-  const int digits = x == std::round(x) && std::abs(x) < 1000 ? 0
-                     : std::abs(x) >= 100                     ? 0
-                     : std::abs(x) >= 10                      ? 1
-                                                              : 2;
-  return QString::number(x, 'f', digits) + QString::fromUtf8(units[unit]);
-}
-
 }  // namespace
-
-QString time_text(double s) {
-  if (!std::isfinite(s)) return QStringLiteral("–");
-  static constexpr const char* kUnits[] = {" ns", " µs", " ms", " s"};
-  return scaled(s * 1e9, kUnits, 4, 1000);
-}
-
-QString quantity_text(double v) {
-  if (!std::isfinite(v)) return QStringLiteral("–");
-  static constexpr const char* kUnits[] = {"", " k", " M", " G", " T", " P"};
-  return scaled(v, kUnits, 6, 1000);
-}
-
-QString bytes_text(double b) {
-  if (!std::isfinite(b)) return QStringLiteral("–");
-  static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB"};
-  return scaled(b, kUnits, 5, 1024);
-}
 
 QString Column::id() const {
   switch (what) {
@@ -151,7 +123,7 @@ bool Column::log() const {
          (what == What::Knob && name.contains(QLatin1String("tile")));
 }
 
-std::vector<Column> columns_of(const Document& d) {
+std::vector<Column> columns_without_knobs(const Document& d) {
   using What = Column::What;
   std::vector<Column> out;
   for (What w : {What::Id, What::Decision, What::State, What::Verdict, What::Predicted, What::Bound,
@@ -159,16 +131,22 @@ std::vector<Column> columns_of(const Document& d) {
     out.push_back({w, {}});
   for (const sched::MemoryLevel& l : d.session().options.machine.levels)
     out.push_back({What::Intensity, QString::fromStdString(l.name)});
-  for (Column& c : new_knobs(d, 0, out)) out.push_back(std::move(c));
   return out;
 }
 
-std::vector<Column> new_knobs(const Document& d, int first, const std::vector<Column>& known) {
+std::vector<Column> columns_of(const Document& d) {
+  std::vector<Column> out = columns_without_knobs(d);
+  for (Column& c : new_knobs(d, 0, d.nodes().size(), out)) out.push_back(std::move(c));
+  return out;
+}
+
+std::vector<Column> new_knobs(const Document& d, size_t first, size_t end,
+                              const std::vector<Column>& known) {
   std::set<std::string> have, names;
   for (const Column& c : known)
     if (c.what == Column::What::Knob) have.insert(c.name.toStdString());
   const sched::Knobs* last = nullptr;  // most nodes have the names of the one before
-  for (size_t n = size_t(std::max(0, first)); n < d.nodes().size(); ++n) {
+  for (size_t n = first; n < std::min(end, d.nodes().size()); ++n) {
     const sched::Knobs& knobs = d.nodes()[n].knobs;
     const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
     if (knobs.empty() ||
@@ -181,13 +159,6 @@ std::vector<Column> new_knobs(const Document& d, int first, const std::vector<Co
   std::vector<Column> out;
   for (const std::string& n : names) out.push_back({Column::What::Knob, QString::fromStdString(n)});
   return out;
-}
-
-int depth_of(const Document& d, int node) {
-  int depth = 0;
-  for (const sched::SearchNode* n = d.node(node); n && n->parent >= 0; n = d.node(n->parent))
-    ++depth;
-  return depth;
 }
 
 namespace {
@@ -236,7 +207,7 @@ double number_of(const Document& d, const sched::SearchNode& n, const Column& c)
     case Column::What::Bound:
       return positive(n.lower_bound);
     case Column::What::Depth:
-      return depth_of(d, n.id);
+      return d.depth(n.id);
     case Column::What::Measured: {
       const auto m = d.measured(n.id);
       return m ? m->seconds : kNone;
@@ -277,13 +248,13 @@ QString shown_number(double v, const Column& c) {
     case Column::What::Predicted:
     case Column::What::Bound:
     case Column::What::Measured:
-      return time_text(v);
+      return seconds_text(v);
     case Column::What::Ratio:
       return QString::number(v, 'f', 2) + QStringLiteral("×");
     case Column::What::Intensity:
-      return QString::number(v, 'g', 3);
+      return plain_text(v, {});
     case Column::What::Achieved:
-      return quantity_text(v);
+      return number_text(v);
     default:
       return QString::number(qint64(std::llround(v)));
   }

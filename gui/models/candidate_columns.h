@@ -40,8 +40,10 @@ struct Column {
 
 // Id to limiter, an intensity a level of the machine, and the knobs that the nodes have.
 std::vector<Column> columns_of(const Document& d);
-// Knobs of nodes from `first` on that `known` lacks, sorted.
-std::vector<Column> new_knobs(const Document& d, int first, const std::vector<Column>& known);
+std::vector<Column> columns_without_knobs(const Document& d);
+// Knobs of nodes from `first` on, before `end`, that `known` lacks, sorted.
+std::vector<Column> new_knobs(const Document& d, size_t first, size_t end,
+                              const std::vector<Column>& known);
 
 double number_of(const Document& d, const sched::SearchNode& n, const Column& c);  // NaN: none
 std::vector<double> numbers_of(const Document& d, const std::vector<int>& nodes, const Column& c);
@@ -50,10 +52,5 @@ QString shown(const Document& d, const sched::SearchNode& n, const Column& c);
 QString shown_number(double v, const Column& c);  // with its unit: "3.66 µs"
 // The condition that keeps candidates which are like this one there; nothing where it has no value.
 std::optional<Filter> filter_like(const Document& d, const sched::SearchNode& n, const Column& c);
-
-QString time_text(double seconds);  // "3.66 µs"
-QString quantity_text(double v);    // "12.4 G"
-QString bytes_text(double bytes);   // "96 KiB"
-int depth_of(const Document& d, int node);
 
 }  // namespace nautilus::gui

@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "gui/models/candidate_columns.h"
+#include "gui/models/quantity.h"
 
 namespace nautilus::gui {
 
@@ -55,20 +55,19 @@ class Metrics {
 }  // namespace
 
 QString metric_text(double v, Unit unit) {
-  if (std::isnan(v)) return QStringLiteral("–");
   switch (unit) {
     case Unit::Seconds:
-      return time_text(v);
+      return seconds_text(v);
     case Unit::Bytes:
       return bytes_text(v);
     case Unit::Share:
-      return QString::number(100 * v, 'f', 0) + QStringLiteral(" %");
+      return percent_text(v);
     case Unit::Intensity:
-      return QString::number(v, 'g', 3);
+      return plain_text(v, {});
     case Unit::Rate:
-      return quantity_text(v) + QStringLiteral("FLOP/s");
+      return si(v, QStringLiteral("FLOP/s"));
     case Unit::Count:
-      return quantity_text(v);
+      return number_text(v);
   }
   return {};
 }

@@ -48,12 +48,6 @@ bool compare(double a, Op op, double b) {
   return false;
 }
 
-int depth_of(const Document& d, const sched::SearchNode& n) {
-  int depth = 0;
-  for (const sched::SearchNode* p = d.node(n.parent); p; p = d.node(p->parent)) ++depth;
-  return depth;
-}
-
 bool is_below(const Document& d, const sched::SearchNode* n, int root) {
   for (; n && n->id >= root; n = d.node(n->parent))
     if (n->id == root) return true;
@@ -87,7 +81,7 @@ std::optional<double> number_of(const Filter& f, const Document& d, const sched:
       return m ? std::optional(m->seconds) : given(n.seconds);
     }
     case Field::LowerBound: return given(n.lower_bound);
-    case Field::Depth: return depth_of(d, n);
+    case Field::Depth: return d.depth(n.id);
     case Field::Knob: {
       const auto k = n.knobs.find(f.name.toStdString());
       return k == n.knobs.end() ? std::nullopt : std::optional(static_cast<double>(k->second));

@@ -1,32 +1,44 @@
 // The session that a lesson begins with, and its numbers in words.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "autosched/exploration.h"
 #include "compiler/driver/searching.h"
 #include "compiler/profile/profile.h"
 #include "gui/models/lesson_work.h"
 #include "gui/models/opening.h"
+#include "gui/models/quantity.h"
 
 namespace nautilus::gui {
 namespace {
 
-std::string digits(double v, const char* unit) {
-  char buf[48];
-  std::snprintf(buf, sizeof buf, "%.3g%s%s", v, *unit ? " " : "", unit);
-  return buf;
+// "1.05 million": in the text of a lesson, where nobody counts zeros.
+QString in_words(double v) {
+  for (const auto& [size, word] : {std::pair(1e9, "billion"), {1e6, "million"}})
+    if (std::abs(v) >= size) return plain_text(v / size, QString::fromLatin1(word));
+  return v == std::floor(v) ? QString::number(v, 'f', 0) : plain_text(v, {});
 }
 
-std::string in_units(double v, std::initializer_list<std::pair<double, const char*>> units) {
-  for (auto& [scale, name] : units)
-    if (std::abs(v) >= scale) return digits(v / scale, name);
-  return digits(v / std::prev(units.end())->first, std::prev(units.end())->second);
+// By the unit, else by what the quantity's name begins with.
+QString with_unit(const LessonNumber& n, double v) {
+  const bool bytes = n.unit.empty() && n.what.ends_with("_bytes");
+  const std::string group = n.unit.empty() ? n.what.substr(0, n.what.find('.')) : "";
+  const auto is = [&](std::initializer_list<const char*> groups) {
+    return std::find(groups.begin(), groups.end(), group) != groups.end();
+  };
+  if (n.unit == "s" || is({"seconds", "time", "lower_bound"})) return seconds_text(v);
+  if (n.unit == "B" || bytes || is({"bytes", "traffic"})) return si(v, QStringLiteral("B"));
+  if (n.unit == "FLOP/s" || is({"achieved", "roof", "matrix_rate"}))
+    return si(v, QStringLiteral("FLOP/s"));
+  if (is({"intensity", "ridge"})) return plain_text(v, QStringLiteral("FLOP/B"));
+  if (is({"percent"})) return plain_text(v, QStringLiteral("%"));
+  if (is({"bandwidth"})) return si(v, QStringLiteral("B/s"));
+  return in_words(v);
 }
 
 }  // namespace
 
-Expected<sched::Session> lesson_session(const Lesson& l) {
+Expected<sched::Session> lesson_session(const Lesson& l, std::atomic<bool>* stop) {
   SpecRequest r;
   r.spec = l.kernel;
   r.sizes = l.sizes;
@@ -40,9 +52,11 @@ Expected<sched::Session> lesson_session(const Lesson& l) {
   const auto ops = profile::tile_ops_provider(
       tile::numerics_from_name(s->options.numerics).value_or(tile::Numerics::Reassociate),
       driver::op_costs(s->options.machine));
-  auto found =
-      sched::search(std::make_shared<const poly::Program>(*std::move(p)), s->options, *ops);
+  sched::SearchOptions o = s->options;
+  o.stop = stop;
+  auto found = sched::search(std::make_shared<const poly::Program>(*std::move(p)), o, *ops);
   if (!found) return found.error();
+  if (stop && stop->load()) return Refusal{"begin a lesson", l.name, "it was given up", ""};
   s->result = *std::move(found);
   s->result.seconds = s->result.first_plan_seconds = 0;
   return s;
@@ -79,25 +93,7 @@ std::map<std::string, int> do_again(sched::Session& s, const Lesson& l,
 
 std::string lesson_value(const LessonNumber& n, double v) {
   if (!std::isfinite(v)) return std::isnan(v) ? "no number" : "infinite";
-  if (!n.over.empty()) return digits(v, "");
-  const std::string group = n.unit.empty()       ? n.what.substr(0, n.what.find('.'))
-                            : n.unit == "s"      ? "seconds"
-                            : n.unit == "B"      ? "bytes"
-                            : n.unit == "FLOP/s" ? "roof"
-                                                 : "";
-  if (group == "memory" && n.what.ends_with("_bytes"))
-    return in_units(v, {{1e6, "MB"}, {1e3, "kB"}, {1, "B"}});
-  if (group == "seconds" || group == "time" || group == "lower_bound")
-    return in_units(v, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
-  if (group == "bytes" || group == "traffic" || (n.unit.empty() && n.what.ends_with("_bytes")))
-    return in_units(v, {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}});
-  if (group == "achieved" || group == "roof" || group == "matrix_rate")
-    return in_units(v, {{1e12, "TFLOP/s"}, {1e9, "GFLOP/s"}, {1, "FLOP/s"}});
-  if (group == "intensity" || group == "ridge") return digits(v, "FLOP/B");
-  if (group == "percent") return digits(v, "%");
-  if (group == "bandwidth") return in_units(v, {{1e12, "TB/s"}, {1e9, "GB/s"}, {1, "B/s"}});
-  if (v == std::floor(v) && std::abs(v) < 1e6) return std::to_string(static_cast<long>(v));
-  return in_units(v, {{1e9, "billion"}, {1e6, "million"}, {1, ""}});
+  return (n.over.empty() ? with_unit(n, v) : plain_text(v, {})).toStdString();
 }
 
 }  // namespace nautilus::gui

@@ -6,6 +6,7 @@
 #include "compiler/driver/searching.h"
 #include "compiler/profile/profile.h"
 #include "gui/models/lesson_layout.h"
+#include "gui/models/verdict_data.h"
 #include "polyhedral/footprint.h"
 #include "polyhedral/json_text.h"
 
@@ -34,20 +35,6 @@ std::string reason_of(const poly::Outcome& o) {
 
 LessonOutcome outcome_from(const poly::TransformStep& step, const poly::Outcome& o) {
   return {step, verdict_word(o), reason_of(o), o.schedule ? poly::canonical_hash(*o.schedule) : 0};
-}
-
-const char* kind_word(poly::DepKind k) {
-  switch (k) {
-    case poly::DepKind::Flow:
-      return "flow";
-    case poly::DepKind::Anti:
-      return "anti";
-    case poly::DepKind::Output:
-      return "output";
-    case poly::DepKind::Reduction:
-      return "reduction";
-  }
-  return "";
 }
 
 const poly::Node* named_node(const poly::Schedule& s, const std::string& words) {
@@ -305,7 +292,7 @@ std::optional<double> LessonWork::count(const std::string& what) {
     const std::string kind = what == "dependences" ? "" : what.substr(12);
     return static_cast<double>(std::count_if(
         deps->all.begin(), deps->all.end(),
-        [&](const poly::Dependence& d) { return kind.empty() || kind == kind_word(d.kind); }));
+        [&](const poly::Dependence& d) { return kind.empty() || kind == kind_words(d.kind); }));
   }
   if (what.starts_with("instances.")) {
     const poly::Statement* s = program_->statement(what.substr(10));

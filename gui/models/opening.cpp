@@ -17,10 +17,6 @@ namespace {
 
 QString in_qt(const std::string& s) { return QString::fromStdString(s); }
 
-std::string hex_hash(const std::string& s) {
-  return QString::number(sched::text_hash(s), 16).rightJustified(16, '0').toStdString();
-}
-
 driver::Input input_of(const SpecRequest& r) {
   driver::Input in;
   in.spec = r.spec;
@@ -31,6 +27,26 @@ driver::Input input_of(const SpecRequest& r) {
   in.batch = r.batch;
   in.seq = r.sequence;
   return in;
+}
+
+constexpr qint64 kHead = 4096;  // bytes that tell what a file is
+
+QByteArray beginning(const QString& name) {
+  QFile file(name);
+  return QFileInfo(file).isFile() && file.open(QIODevice::ReadOnly) ? file.read(kHead)
+                                                                    : QByteArray();
+}
+
+Expected<Opened> open_store(const std::string& path, const std::string& kind) {
+  const auto content = sched::read_file(path);
+  if (!content) return content.error();
+  const auto rows = measurement_rows(*content);
+  if (!rows)
+    return Refusal{"open " + kind, path, rows.error().why,
+                   "a session (*.nautilus.json), a spec or a program; or " + rows.error().suggest};
+  Opened out;
+  out.store = FoundStore{QString::fromStdString(kind), rows->size(), subject_of(*rows)};
+  return out;
 }
 
 // corpus/families.json; nothing where it is missing or damaged.
@@ -68,7 +84,7 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
   sched::Session s;
   s.spec_path = l.path;
   s.spec_text = l.text;
-  s.spec_hash = hex_hash(l.text);
+  s.spec_hash = sched::text_hash(l.text);
   s.program_naut = poly::print_naut(l.program);
   s.kernel = l.program.name;
   s.options.sizes = l.sizes;
@@ -82,21 +98,22 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
 }
 
 Expected<Opened> open_any(const std::string& path, const std::string& machine) {
-  char first = 0;
-  QFile file(in_qt(path));
-  const bool braces = QFileInfo(file).isFile() && file.open(QIODevice::ReadOnly) &&
-                      file.getChar(&first) && first == '{';
-  if (braces || path.ends_with(".json")) {
+  const QByteArray head = beginning(in_qt(path));
+  if (const std::string kind = store_kind({head.data(), static_cast<size_t>(head.size())}, path);
+      !kind.empty())
+    return open_store(path, kind);
+  if (head.trimmed().startsWith('{') || path.ends_with(".json")) {
+    const FileStamp stamp = FileStamp::of(in_qt(path));  // before: what comes later is another's
     auto s = sched::load_session(path);
     if (!s) return s.error();
-    return Opened{*std::move(s), true};
+    return Opened{*std::move(s), true, stamp};
   }
   SpecRequest r;
   r.spec = path;
   r.machine = machine;
   auto s = session_of(r);
   if (!s) return s.error();
-  return Opened{*std::move(s), false};
+  return Opened{*std::move(s), false, {}};
 }
 
 QList<CorpusFamily> corpus_families() {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "gui/models/quantity.h"
+
 namespace nautilus::gui {
 
 namespace {
@@ -11,14 +13,6 @@ namespace {
 uint8_t bin_of(double position) {
   const double t = (position - kMissing) / (1 - double(kMissing));
   return uint8_t(std::clamp(int(std::lround(t * (kBins - 1))), 0, kBins - 1));
-}
-
-// 1, 2 or 5 times a power of ten, so that about `count` of them fit.
-double round_step(double span, int count) {
-  const double raw = span / count, power = std::pow(10, std::floor(std::log10(raw)));
-  for (double m : {1.0, 2.0, 5.0})
-    if (m * power >= raw) return m * power;
-  return 10 * power;
 }
 
 }  // namespace
@@ -98,8 +92,14 @@ void ParallelData::place(ParallelAxis& a, const std::vector<double>& values) {
   if (low <= 0 || !a.column.numeric()) a.log = false;
   a.at.resize(values.size());
   a.bin.resize(values.size());
+  const double from = std::log(a.low), span = std::log(a.high) - from;  // once, not with each value
+  const auto position = [&](double v) {
+    if (!a.log || high <= low || !std::isfinite(v)) return a.position(v);
+    const double t = (std::log(v) - from) / span;
+    return !std::isfinite(t) ? double(kMissing) : a.flip ? 1 - t : t;
+  };
   for (size_t n = 0; n < values.size(); ++n) {
-    const double t = a.position(values[n]);
+    const double t = position(values[n]);
     a.at[n] = float(t);
     a.bin[n] = bin_of(t);
   }

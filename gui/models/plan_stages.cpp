@@ -32,12 +32,8 @@ PlanStagesPtr stages_of(const Workpiece& w, const CancelToken& cancel,
   };
   static std::mutex mutex;
   static std::deque<Known> known;  // last used first
-  std::string key = w.options.machine.id + "\n" + spec.path.toStdString() + "\n";
-  for (const sched::SearchNode& n : path) {
-    key += std::to_string(n.id) + "\n";
-    for (const poly::TransformStep& s : n.steps) key += s.name + s.params + "\n";
-    for (const auto& [name, value] : n.knobs) key += name + "=" + std::to_string(value) + "\n";
-  }
+  std::string key = w.options.machine.id + "\n" + spec.path.toStdString() + "\n" + made_of(path);
+  if (!path.empty()) key += std::to_string(path.back().id);
   {
     const std::lock_guard lock(mutex);
     for (const Known& k : known)

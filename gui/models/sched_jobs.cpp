@@ -68,13 +68,6 @@ IterationAnswer iteration_job(const Workpiece& w, const CancelToken& c, const Pa
   return out;
 }
 
-std::string made_of(const sched::SearchNode& n) {
-  std::string out = was_refused(n) ? "refused" : "";
-  for (const poly::TransformStep& s : n.steps) out += "\n" + s.name + s.params;
-  for (const auto& [name, value] : n.knobs) out += "\n" + name + "=" + std::to_string(value);
-  return out;
-}
-
 Why why_job(const Workpiece& w, const CancelToken& c, const Path& path, const WhyContext& context) {
   WhyInput in;
   in.program = w.program;

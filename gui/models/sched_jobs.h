@@ -31,10 +31,6 @@ struct IterationAnswer {
 IterationAnswer iteration_job(const Workpiece& w, const CancelToken& c, const Path& path,
                               IterationRequest wanted);
 
-// What the schedule of a node depends on, of the node itself: while that stays, so does the
-// schedule.
-std::string made_of(const sched::SearchNode& n);
-
 Why why_job(const Workpiece& w, const CancelToken& c, const Path& path, const WhyContext& context);
 
 // The nodes that steps by hand add below path.back(): ids and parents are those of a document that

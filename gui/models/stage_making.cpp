@@ -7,6 +7,8 @@
 #include "compiler/driver/searching.h"
 #include "compiler/lower/lower.h"
 #include "compiler/memory/lines.h"
+#include "compiler/memory/liveness.h"
+#include "compiler/memory/lower.h"
 #include "compiler/profile/profile.h"
 #include "compiler/tile/lines.h"
 #include "gui/models/stage_texts.h"
@@ -138,10 +140,7 @@ class Making : public driver::StageWatcher {
     if (!code) return refuse_lowering(code.error());
     differs(plan.knobs, code->choice.plan.knobs);
     for (const std::string& n : code->notes) out_.notes.push_back(QString::fromStdString(n));
-    if (!out_.lowered_with.isEmpty() && cuda::find_compiler())
-      out_.notes.push_back(
-          QStringLiteral("smaller tiles by the lowering's own count: nvcc was not asked, with it "
-                         "nautilusc compile may keep larger ones"));
+    tight(code->memory);
     add("memory", "Memory IR", Syntax::Memory, memory::to_lines(code->memory), false);
     out_.memory = std::move(code->memory);
     out_.stages.push_back(cuda_stage(code->source, out_.tree));
@@ -160,6 +159,18 @@ class Making : public driver::StageWatcher {
     refuse(tiles ? "memory" : "tile.lower", tiles ? "Memory IR" : "Tile IR",
            tiles ? Syntax::Memory : Syntax::Tile, why);
     missing(tiles ? 3 : 2);
+  }
+  // More than the lowering by itself would take: it is up to the compiler, which nobody asked here.
+  void tight(const memory::Module& m) {
+    for (const memory::Kernel& k : m.kernels)
+      if (const int64_t most = memory::register_pressure(k);
+          most > memory::LowerOptions().most_registers)
+        out_.notes.push_back(
+            QStringLiteral(
+                "kernel %1 takes %2 registers a thread by the lowering's count: nvcc may "
+                "spill them, and nautilusc compile then takes other tiles")
+                .arg(QString::fromStdString(k.name))
+                .arg(most));
   }
   void differs(const sched::Knobs& asked, const sched::Knobs& taken) {
     QStringList parts;

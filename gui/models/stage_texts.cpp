@@ -23,14 +23,21 @@ QString text_of_spec(const SpecText& spec) {
   for (const std::string& at : {path, sched::corpus_dir() + "/../" + path}) {
     const auto text = sched::read_file(at);
     if (!text) continue;
-    const QString hash = QString::number(qulonglong(sched::text_hash(*text)), 16);
-    if (spec.hash.isEmpty() || hash.rightJustified(16, QLatin1Char('0')) == spec.hash)
+    if (spec.hash.isEmpty() || sched::text_hash(*text) == spec.hash.toStdString())
       return QString::fromStdString(*text);
   }
   return {};
 }
 
 }  // namespace
+
+QString refusal_text(const Refusal& r) {
+  QString text = QStringLiteral("✗ ") + QString::fromStdString(r.asked);
+  if (!r.where.empty()) text += QStringLiteral("\nwhere: ") + QString::fromStdString(r.where);
+  text += QStringLiteral("\n\n") + QString::fromStdString(r.why);
+  if (!r.suggest.empty()) text += QStringLiteral("\n\ntry: ") + QString::fromStdString(r.suggest);
+  return text;
+}
 
 int statement_index(const std::vector<QString>& statements, const std::string& name) {
   if (name.empty()) return -1;
@@ -162,11 +169,13 @@ Stage assembly_to_come(Assembly what) {
   return s;
 }
 
-Stage make_assembly(const cuda::Source& source, Assembly what, const Stage& cuda) {
+Stage make_assembly(const cuda::Source& source, Assembly what, const Stage& cuda,
+                    const std::atomic<bool>* stop) {
   Stage s = assembly_to_come(what);
   s.on_demand = false;
   if (s.refusal) return s;
-  auto text = what == Assembly::Ptx ? cuda::ptx_text(source) : cuda::sass_text(source);
+  auto text = what == Assembly::Ptx ? cuda::ptx_text(source, stop)
+                                      : cuda::sass_text(source, stop);
   if (!text) {
     s.refusal = text.error();
     return s;

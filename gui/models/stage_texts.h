@@ -5,6 +5,9 @@
 
 namespace nautilus::gui {
 
+// In place of what was refused: what, where, why and a way out, a paragraph each.
+QString refusal_text(const Refusal& r);
+
 int statement_index(const std::vector<QString>& statements, const std::string& name);  // -1: none
 Stage mapped_stage(const QString& id, const QString& title, Syntax syntax, const MappedLines& text,
                    const std::vector<QString>& statements);

@@ -6,29 +6,37 @@ namespace nautilus::gui {
 namespace {
 
 using nlohmann::json;
+using poly::ParamKind;
+using poly::ParamRole;
 
 constexpr int64_t kTile = 32;
+constexpr size_t kMostPaired = 12;  // statements of which all pairs are offered
 
-bool mentions(const std::string& help, const char* word) {
-  return help.find(word) != std::string::npos;
+bool may_be(ParamRole role, poly::NodeKind kind) {
+  switch (role) {
+    case ParamRole::Band:
+    case ParamRole::BandAboveSequence:
+    case ParamRole::BandWithRepairs:
+    case ParamRole::ReaderBand:
+      return kind == poly::NodeKind::Band;
+    case ParamRole::Sequence:
+    case ParamRole::RootSequence:
+      return kind == poly::NodeKind::Sequence;
+    case ParamRole::Filter:
+      return kind == poly::NodeKind::Filter;
+    case ParamRole::FilterOrBand:
+      return kind == poly::NodeKind::Filter || kind == poly::NodeKind::Band;
+    default:
+      return true;
+  }
 }
 
-// What the help says up to its first comma or semicolon: "the band, right above a sequence".
-bool may_be(const poly::ParamInfo& p, poly::NodeKind kind) {
-  const std::string head = p.help.substr(0, p.help.find_first_of(",;"));
-  const bool band = mentions(head, "band"), sequence = mentions(head, "sequence"),
-             filter = mentions(head, "filter");
-  if (!band && !sequence && !filter) return true;
-  return (band && kind == poly::NodeKind::Band) || (sequence && kind == poly::NodeKind::Sequence) ||
-         (filter && kind == poly::NodeKind::Filter);
-}
-
-// Beyond its kind: "with the repairs", "right above a sequence", "the root sequence".
-bool is_asked_for(const TreePicture& tree, const poly::ParamInfo& p, int row) {
+// Beyond its kind.
+bool is_asked_for(const TreePicture& tree, ParamRole role, int row) {
   const TreeBox& b = tree.boxes[static_cast<size_t>(row)];
-  if (mentions(p.help, "with the repairs")) return !b.repairs.empty();
-  if (mentions(p.help, "the root")) return row == 0;
-  if (!mentions(p.help, "right above a sequence")) return true;
+  if (role == ParamRole::BandWithRepairs) return !b.repairs.empty();
+  if (role == ParamRole::RootSequence) return row == 0;
+  if (role != ParamRole::BandAboveSequence) return true;
   return std::ranges::any_of(b.children, [&](int c) {
     return tree.boxes[static_cast<size_t>(c)].kind == poly::NodeKind::Sequence;
   });
@@ -44,13 +52,13 @@ bool feeds(const TreePicture& tree, const TreeBox& from, const TreeBox& to) {
 
 const poly::ParamInfo* node_param(const poly::TransformInfo& t) {
   for (const poly::ParamInfo& p : t.params)
-    if (p.kind == poly::ParamKind::Node && !p.optional) return &p;
+    if (p.kind == ParamKind::Node && !p.optional) return &p;
   return nullptr;
 }
 
-bool has_param(const poly::TransformInfo& t, const char* name) {
-  return std::any_of(t.params.begin(), t.params.end(),
-                     [&](const poly::ParamInfo& p) { return p.name == name; });
+const poly::ParamInfo* param_of(const poly::TransformInfo& t, ParamRole role) {
+  const auto at = std::ranges::find(t.params, role, &poly::ParamInfo::role);
+  return at == t.params.end() ? nullptr : &*at;
 }
 
 // The row nearest to the selected one: itself, above it, below it, else the first of all.
@@ -62,7 +70,8 @@ int nearest(const TreePicture& tree, const poly::ParamInfo& p, poly::NodeId sele
   auto is_good = [&](int r) { return std::find(rows.begin(), rows.end(), r) != rows.end(); };
   if (is_good(row)) return row;
   const bool down = tree.boxes[static_cast<size_t>(row)].kind == poly::NodeKind::Filter &&
-                    !mentions(p.help, "sequence");
+                    p.role != ParamRole::BandAboveSequence &&
+                    !may_be(p.role, poly::NodeKind::Sequence);
   if (down)
     for (int r = row + 1; r <= tree.boxes[static_cast<size_t>(row)].last; ++r)
       if (is_good(r)) return r;
@@ -73,10 +82,9 @@ int nearest(const TreePicture& tree, const poly::ParamInfo& p, poly::NodeId sele
   return rows.front();
 }
 
-// For a second node: the first behind `row` that reads what is computed there, else the first
+// For a second node: the first behind `from` that reads what is computed there, else the first
 // behind it.
-int reader_of(const TreePicture& tree, const poly::ParamInfo& p, int row) {
-  const TreeBox& from = tree.boxes[static_cast<size_t>(row)];
+int reader_of(const TreePicture& tree, const poly::ParamInfo& p, const TreeBox& from) {
   int behind = -1;
   for (int r : eligible_rows(tree, p)) {
     if (r <= from.last) continue;
@@ -103,18 +111,22 @@ int members_below(const TreePicture& tree, int row) {
   return 0;
 }
 
-// first, last and depth of transforms that join children of a sequence.
-void draft_range(const TreePicture& tree, int sequence, poly::NodeId selected, json& out) {
-  const TreeBox& s = tree.boxes[static_cast<size_t>(sequence)];
+// For transforms that join children of a sequence.
+void draft_range(const TreePicture& tree, const poly::TransformInfo& t, const TreeBox& s,
+                 poly::NodeId selected, json& out) {
   const int most = static_cast<int>(s.children.size()) - 1;
-  const int first = std::clamp(child_with(tree, sequence, selected), 0, std::max(0, most - 1));
+  const int first =
+      std::clamp(child_with(tree, tree.row_of(s.id), selected), 0, std::max(0, most - 1));
   const int last = std::min(first + 1, std::max(0, most));
   int depth = 1000;
   for (int k = first; k <= last && k <= most; ++k)
     depth = std::min(depth, members_below(tree, s.children[static_cast<size_t>(k)]));
-  out["first"] = first;
-  out["last"] = last;
-  out["depth"] = std::max(1, depth == 1000 ? 1 : depth);
+  const auto put = [&](ParamRole role, int value) {
+    if (const poly::ParamInfo* p = param_of(t, role)) out[p->name] = value;
+  };
+  put(ParamRole::FirstChild, first);
+  put(ParamRole::LastChild, last);
+  put(ParamRole::SharedMembers, std::max(1, depth == 1000 ? 1 : depth));
 }
 
 // Something that changes the order.
@@ -130,20 +142,25 @@ json some_statement(const TreeBox& band, const std::string& wanted) {
   return json::array({there ? wanted : band.statements.back()});
 }
 
-// Where everything is to begin with stands first in these lists.
-json first_choice_of(const poly::ParamInfo& p) {
-  if (p.choices.empty()) return "";
-  if (p.name == "mapping") return "grid";
-  return p.name == "scope" ? p.choices.back() : p.choices.front();
+json first_name(const std::vector<std::string>& names, ParamRole role,
+                const std::string& statement) {
+  const bool known = std::ranges::find(names, statement) != names.end();
+  if (known && role == ParamRole::Producer) return statement;
+  if (role == ParamRole::OtherMember && names.size() > 1) return names[1];
+  return names.empty() ? json("") : json(names.front());
+}
+
+json first_names(const TreeBox* band, ParamRole role, const std::string& statement) {
+  if (role == ParamRole::Members)
+    return band && !band->members.empty() ? band->members.front().name : "*";
+  if (band && role == ParamRole::MemberOrder) return backwards(*band);
+  if (band && role == ParamRole::Statements) return some_statement(*band, statement);
+  return json::array();
 }
 
 json first_value(const TreePicture& tree, const poly::TransformInfo& t, const poly::ParamInfo& p,
                  const json& so_far, const std::string& statement) {
-  using poly::ParamKind;
-  const TreeBox* band = nullptr;
-  if (so_far.contains("node"))
-    if (const int row = tree.row_of(so_far["node"].get<int>()); row >= 0)
-      band = &tree.boxes[static_cast<size_t>(row)];
+  const TreeBox* band = main_node(tree, t, so_far);
   switch (p.kind) {
     case ParamKind::Node:
       return 0;
@@ -153,22 +170,14 @@ json first_value(const TreePicture& tree, const poly::TransformInfo& t, const po
     case ParamKind::IntegerList:
       return json(
           std::vector<int64_t>(band ? std::max<size_t>(1, band->members.size()) : 1, kTile));
-    case ParamKind::Name: {
-      const std::vector<std::string> names = name_choices(tree, t, p, so_far);
-      const bool known = std::find(names.begin(), names.end(), statement) != names.end();
-      if (known && p.name != "into") return statement;
-      if (p.name == "by" && names.size() > 1) return names[1];
-      return names.empty() ? json("") : json(names.front());
-    }
+    case ParamKind::Name:
+      return first_name(name_choices(tree, t, p, so_far), p.role, statement);
     case ParamKind::NameList:
-      if (p.name == "order" && band) return backwards(*band);
-      if (p.name == "member") return band && !band->members.empty() ? band->members[0].name : "*";
-      if (p.name == "statements" && band) return some_statement(*band, statement);
-      return json::array();
+      return first_names(band, p.role, statement);
     case ParamKind::Choice:
-      return first_choice_of(p);
+      return !p.usual.empty() || p.choices.empty() ? p.usual : p.choices.front();
     case ParamKind::Text:
-      return p.name == "condition" ? "full" : "";
+      return p.usual;
   }
   return json();
 }
@@ -178,41 +187,59 @@ json first_value(const TreePicture& tree, const poly::TransformInfo& t, const po
 std::vector<int> eligible_rows(const TreePicture& tree, const poly::ParamInfo& p) {
   std::vector<int> out;
   for (size_t k = 0; k < tree.boxes.size(); ++k)
-    if (may_be(p, tree.boxes[k].kind)) out.push_back(static_cast<int>(k));
+    if (may_be(p.role, tree.boxes[k].kind)) out.push_back(static_cast<int>(k));
   std::vector<int> narrow = out;
-  std::erase_if(narrow, [&](int row) { return !is_asked_for(tree, p, row); });
+  std::erase_if(narrow, [&](int row) { return !is_asked_for(tree, p.role, row); });
   return narrow.empty() ? out : narrow;  // none: the verdict says what is missing
+}
+
+const TreeBox* main_node(const TreePicture& tree, const poly::TransformInfo& t,
+                         const json& params) {
+  const poly::ParamInfo* p = node_param(t);
+  if (!p || !params.contains(p->name) || !params[p->name].is_number_integer()) return nullptr;
+  const int row = tree.row_of(params[p->name].get<int>());
+  return row < 0 ? nullptr : &tree.boxes[static_cast<size_t>(row)];
 }
 
 std::vector<std::string> name_choices(const TreePicture& tree, const poly::TransformInfo& t,
                                       const poly::ParamInfo& p, const json& params) {
   std::vector<std::string> out;
-  if (p.name == "member" || p.name == "order" || p.name == "by") {
-    if (!params.contains("node") || !params["node"].is_number_integer()) return out;
-    const int row = tree.row_of(params["node"].get<int>());
-    if (row < 0) return out;
-    for (const TreeMember& m : tree.boxes[static_cast<size_t>(row)].members) out.push_back(m.name);
-    if (p.kind == poly::ParamKind::NameList && p.name == "member") out.push_back("*");
-    return out;
+  switch (p.role) {
+    case ParamRole::Member:
+    case ParamRole::OtherMember:
+    case ParamRole::MemberOrder:
+    case ParamRole::Members:
+      if (const TreeBox* band = main_node(tree, t, params)) {
+        for (const TreeMember& m : band->members) out.push_back(m.name);
+        if (p.role == ParamRole::Members) out.push_back("*");
+      }
+      return out;
+    case ParamRole::Temporary:
+      return tree.temporaries;
+    case ParamRole::Axis:
+      return tree.axes;
+    case ParamRole::Statements:
+      return tree.statements;
+    case ParamRole::Producer:
+      for (const auto& [from, to] : tree.feeds)
+        if (std::ranges::find(out, from) == out.end()) out.push_back(from);
+      return out.empty() ? tree.statements : out;
+    case ParamRole::Reader: {
+      const poly::ParamInfo* producer = param_of(t, ParamRole::Producer);
+      for (const auto& [from, to] : tree.feeds)
+        if (producer && params.contains(producer->name) && params[producer->name] == from)
+          out.push_back(to);
+      return out.empty() ? tree.statements : out;
+    }
+    case ParamRole::Payments:
+      if (tree.statements.size() > kMostPaired) return out;
+      for (const std::string& from : tree.statements)
+        for (const std::string& to : tree.statements)
+          if (from != to) out.push_back(from + " > " + to);
+      return out;
+    default:
+      return out;
   }
-  if (p.name == "tensor") return tree.temporaries;
-  if (p.name == "axis" || p.name == "dims") return tree.axes;
-  if (p.name == "into" && params.contains("stmt")) {
-    for (const auto& [from, to] : tree.feeds)
-      if (params["stmt"] == from) out.push_back(to);
-    return out.empty() ? tree.statements : out;
-  }
-  if (p.name == "stmt") {
-    for (const auto& [from, to] : tree.feeds)
-      if (std::ranges::find(out, from) == out.end()) out.push_back(from);
-    return out.empty() ? tree.statements : out;
-  }
-  if (p.name == "into" || p.name == "statements") return tree.statements;
-  if (p.name == "pays" && has_param(t, "first"))
-    for (const std::string& from : tree.statements)
-      for (const std::string& to : tree.statements)
-        if (from != to && tree.statements.size() <= 12) out.push_back(from + " > " + to);
-  return out;
 }
 
 json first_draft(const TreePicture& tree, const poly::TransformInfo& t, poly::NodeId selected,
@@ -220,23 +247,23 @@ json first_draft(const TreePicture& tree, const poly::TransformInfo& t, poly::No
   json out = json::object();
   for (const poly::ParamInfo& p : t.params) {
     if (p.optional) continue;
-    if (p.kind == poly::ParamKind::Node) {
-      const int given = out.contains("node") ? tree.row_of(out["node"].get<int>()) : -1;
-      const int row = given < 0 ? nearest(tree, p, selected) : reader_of(tree, p, given);
+    if (p.kind == ParamKind::Node) {
+      const TreeBox* given = main_node(tree, t, out);
+      const int row = given ? reader_of(tree, p, *given) : nearest(tree, p, selected);
       out[p.name] = row < 0 ? 0 : tree.boxes[static_cast<size_t>(row)].id;
     } else {
       out[p.name] = first_value(tree, t, p, out, statement);
     }
   }
-  if (has_param(t, "first") && has_param(t, "last") && out.contains("node"))
-    if (const int row = tree.row_of(out["node"].get<int>()); row >= 0)
-      draft_range(tree, row, selected, out);
+  const TreeBox* sequence = main_node(tree, t, out);
+  if (sequence && param_of(t, ParamRole::FirstChild))
+    draft_range(tree, t, *sequence, selected, out);
   return out;
 }
 
 bool fits(const poly::TransformInfo& t, poly::NodeKind kind) {
   const poly::ParamInfo* p = node_param(t);
-  return !p || may_be(*p, kind);
+  return !p || may_be(p->role, kind);
 }
 
 }  // namespace nautilus::gui

@@ -1,5 +1,6 @@
 // A transform's request in the making: what each parameter may be in this tree, and values to begin
-// with. Generated from the registry, so a new transform needs nothing here.
+// with. Made from the roles that the registry gives its parameters, so a new transform needs
+// nothing here.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,12 +11,14 @@
 
 namespace nautilus::gui {
 
-// Which nodes of the tree a Node parameter may be, by its help text ("the band", "a filter or a
-// band"): rows of the tree.
+// Which nodes of the tree a Node parameter may be: rows of the tree.
 std::vector<int> eligible_rows(const TreePicture& tree, const poly::ParamInfo& p);
 
-// What a Name(List) parameter can name, given the others: members of the band in `node`,
-// statements, temporaries or axes. Empty: anything.
+// The node that the transform is about, as its parameters have it.
+const TreeBox* main_node(const TreePicture& tree, const poly::TransformInfo& t,
+                         const nlohmann::json& params);
+
+// What a Name(List) parameter can name, given the others. Empty: anything.
 std::vector<std::string> name_choices(const TreePicture& tree, const poly::TransformInfo& t,
                                       const poly::ParamInfo& p, const nlohmann::json& params);
 

@@ -3,6 +3,7 @@
 #include <QFontDatabase>
 #include <QGuiApplication>
 #include <QPalette>
+#include <algorithm>
 #include <array>
 
 namespace nautilus::gui {
@@ -114,6 +115,22 @@ QPalette Theme::palette() const {
   for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
     p.setColor(QPalette::Disabled, role, muted());
   return p;
+}
+
+QColor faded(QColor c, double alpha) {
+  c.setAlphaF(static_cast<float>(std::clamp(alpha, 0.0, 1.0)));
+  return c;
+}
+
+QColor mixed(const QColor& a, const QColor& b, double t) {
+  return QColor::fromRgbF(static_cast<float>(a.redF() * (1 - t) + b.redF() * t),
+                          static_cast<float>(a.greenF() * (1 - t) + b.greenF() * t),
+                          static_cast<float>(a.blueF() * (1 - t) + b.blueF() * t));
+}
+
+QColor ink_on(const QColor& c) {
+  const double light = 0.299 * c.redF() + 0.587 * c.greenF() + 0.114 * c.blueF();
+  return light > 0.55 ? QColor(20, 20, 20) : QColor(Qt::white);
 }
 
 }  // namespace nautilus::gui

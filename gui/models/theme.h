@@ -39,4 +39,8 @@ class Theme : public QObject {
   bool dark_ = false;
 };
 
+QColor faded(QColor c, double alpha);
+QColor mixed(const QColor& a, const QColor& b, double share_of_b);
+QColor ink_on(const QColor& ground);  // black or white, whichever is read better on it
+
 }  // namespace nautilus::gui

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gui/models/quantity.h"
 #include "gui/models/tree_data.h"
 #include "polyhedral/json_text.h"
 
@@ -206,26 +207,6 @@ Why explain(const WhyInput& in, const std::atomic<bool>* stop) {
   return out;
 }
 
-std::string number_text(double value, const std::string& unit) {
-  const bool time = unit == "s";
-  static constexpr std::pair<double, const char*> kSmall[] = {
-      {1, ""}, {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}};
-  static constexpr std::pair<double, const char*> kLarge[] = {
-      {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
-  char text[64];
-  auto write = [&](double factor, const char* prefix) {
-    std::snprintf(text, sizeof text, "%.3g %s%s", value / factor, prefix, unit.c_str());
-    return std::string(text);
-  };
-  if (unit.empty()) return std::snprintf(text, sizeof text, "%.4g", value), text;
-  if (time)
-    for (const auto& [factor, prefix] : kSmall)
-      if (std::abs(value) >= factor || factor < 2e-9) return write(factor, prefix);
-  for (const auto& [factor, prefix] : kLarge)
-    if (std::abs(value) >= factor || factor == 1) return write(factor, prefix);
-  return write(1, "");
-}
-
 std::string state_sentence(const sched::SearchNode& n, const WhyContext& c) {
   using sched::NodeState;
   const bool repaired = n.verdict == poly::VerdictKind::Repairable;
@@ -250,8 +231,9 @@ std::string state_sentence(const sched::SearchNode& n, const WhyContext& c) {
              "more.";
     case NodeState::Bounded:
       return "Left out: no plan below it can be faster than those that are known" +
-             (c.best_seconds > 0 ? " (the best takes " + number_text(c.best_seconds, "s") + ")."
-                                 : ".");
+             (c.best_seconds > 0
+                  ? " (the best takes " + seconds_text(c.best_seconds).toStdString() + ")."
+                  : ".");
     case NodeState::Duplicate:
       return c.same_as >= 0 ? "The same schedule as node " + std::to_string(c.same_as) +
                                   (c.same_decision.empty() ? "" : " (" + c.same_decision + ")") +

@@ -33,8 +33,8 @@ struct Why {
   int node = -1;
   sched::NodeState state = sched::NodeState::Open;
   std::string decision, reason;
-  std::vector<WhyStep> steps;  // up to and including the first that was refused
-  int refused = -1;            // index into steps: the one that was, or -1
+  std::vector<WhyStep> steps;          // up to and including the first that was refused
+  int refused = -1;                    // index into steps: the one that was, or -1
   std::vector<RepairStory> inherited;  // corrections that steps before this node rest on
   std::vector<WhyNumber> numbers;
   std::vector<std::string> remarks;  // what could not be found out again, and why
@@ -73,8 +73,7 @@ bool was_refused(const sched::SearchNode& n);  // illegal, or not known to be le
 
 // The state in a sentence a newcomer understands: "Not looked at yet: ...".
 std::string state_sentence(const sched::SearchNode& n, const WhyContext& c);
-std::string measured_sentence(const WhyContext& c);              // "" if it was not measured
-std::string number_text(double value, const std::string& unit);  // "3.66 us", "1.25 GB", "12"
+std::string measured_sentence(const WhyContext& c);  // "" if it was not measured
 
 // The script of a node as it is replayed: with the tile sizes of its knobs. The steps of a refused
 // node come after those of its parent.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/models/candidate_columns.h"
+#include "gui/models/quantity.h"
 #include "gui/views/hatch.h"
 
 namespace nautilus::gui {
@@ -12,10 +12,7 @@ namespace {
 
 constexpr double kMargin = 12, kLine = 18;
 
-QColor thin(QColor c, double alpha) {
-  c.setAlphaF(float(alpha));
-  return c;
-}
+QString name_of(const RegisterValue& v) { return u'%' + QString::number(v.value); }
 
 }  // namespace
 
@@ -51,9 +48,12 @@ double BudgetPainter::heading(QPainter& p, double x, double y, double width, con
 
 double BudgetPainter::registers(QPainter& p, const KernelBudget& k, QRectF box, const Focus& lit) {
   const bool over = k.tile_registers + kRegistersBeside > kRegistersOfThread;
-  double y = heading(p, box.left(), box.top(), box.width(),
-                     QObject::tr("Registers a thread: %1 of %2").arg(k.registers).arg(255),
-                     QObject::tr("predicted; tiles take %1").arg(k.tile_registers));
+  double y =
+      heading(p, box.left(), box.top(), box.width(),
+              QObject::tr("Registers a thread: %1 of %2").arg(k.registers).arg(kRegistersOfThread),
+              QObject::tr("predicted; tiles take %1%2")
+                  .arg(k.tile_registers)
+                  .arg(over ? QObject::tr(", what is over the line may spill") : QString()));
   const double scale = box.width() / double(std::max<int64_t>(kRegistersOfThread,
                                                               k.tile_registers + kRegistersBeside));
   const QRectF bar(box.left(), y, box.width(), 24);
@@ -63,16 +63,14 @@ double BudgetPainter::registers(QPainter& p, const KernelBudget& k, QRectF box, 
     const QRectF part(x, bar.top(), double(v.registers) * scale, bar.height());
     const bool about_it = about(lit, v.statement, v.node);
     p.fillRect(part.adjusted(0.5, 0, -0.5, 0),
-               thin(of_statement(v.statement), about_it || lit.empty() ? 0.8 : 0.35));
+               faded(of_statement(v.statement), about_it || lit.empty() ? 0.8 : 0.35));
     if (part.width() > 34)
-      label(p, part.adjusted(3, 0, -2, 0), QStringLiteral("%%1 · %2").arg(v.value).arg(v.registers),
-            theme_.background());
+      label(p, part.adjusted(3, 0, -2, 0),
+            name_of(v) + QStringLiteral(" · ") + QString::number(v.registers), theme_.background());
     hits_.push_back({part,
-                     QObject::tr("%%1: %2\n%3 registers a thread, of statement %4")
-                         .arg(v.value)
-                         .arg(v.type)
-                         .arg(v.registers)
-                         .arg(v.statement.isEmpty() ? QStringLiteral("–") : v.statement),
+                     QObject::tr("%1: %2\n%3 registers a thread, of statement %4")
+                         .arg(name_of(v), v.type, QString::number(v.registers),
+                              v.statement.isEmpty() ? QStringLiteral("–") : v.statement),
                      {v.node, v.statement}});
     x += part.width();
   }
@@ -93,7 +91,8 @@ double BudgetPainter::registers(QPainter& p, const KernelBudget& k, QRectF box, 
     const RegisterValue& v = k.live[size_t(n)];
     p.fillRect(QRectF(box.left(), y + 4, 9, 9), of_statement(v.statement));
     label(p, QRectF(box.left() + 14, y, box.width() - 60, kLine),
-          QStringLiteral("%%1: %2  %3").arg(v.value).arg(v.type, v.statement), theme_.text());
+          name_of(v) + QStringLiteral(": ") + v.type + QStringLiteral("  ") + v.statement,
+          theme_.text());
     label(p, QRectF(box.left(), y, box.width(), kLine), QString::number(v.registers), theme_.text(),
           Qt::AlignRight | Qt::AlignVCenter);
     y += kLine;
@@ -130,8 +129,8 @@ void BudgetPainter::pressure(QPainter& p, const KernelBudget& k, const QRectF& b
     const double w = std::max(1.0, step);
     drawn = x + w;
     const QRectF column(x, y_of(at.registers), w, box.bottom() - y_of(at.registers));
-    p.fillRect(column, thin(of_statement(at.statement),
-                            lit.empty() || about(lit, at.statement, at.node) ? 0.75 : 0.3));
+    p.fillRect(column, faded(of_statement(at.statement),
+                             lit.empty() || about(lit, at.statement, at.node) ? 0.75 : 0.3));
     if (step >= 2 || n % 8 == 0)
       hits_.push_back({QRectF(x, box.top(), std::max(w, 3.0), box.height()),
                        QObject::tr("%1 registers behind %2 %3")
@@ -139,15 +138,30 @@ void BudgetPainter::pressure(QPainter& p, const KernelBudget& k, const QRectF& b
                            .arg(at.instruction, at.statement),
                        {at.node, at.statement}});
   }
-  const double limit = y_of(kRegistersOfThread - kRegistersBeside);
-  p.setPen(QPen(theme_.muted(), 1, Qt::DashLine));
-  p.drawLine(QPointF(box.left(), limit), QPointF(box.right(), limit));
-  label(p, QRectF(box.left() + 4, limit - kLine, box.width(), kLine),
-        QObject::tr("%1: what addresses leave").arg(kRegistersOfThread - kRegistersBeside),
-        theme_.muted());
   const double peak = box.left() + (double(k.peak) + 0.5) * step;
   p.setPen(QPen(theme_.text(), 1));
   p.drawLine(QPointF(peak, box.top()), QPointF(peak, box.bottom()));
+  const double limit = y_of(kRegistersOfThread - kRegistersBeside);
+  p.setPen(QPen(theme_.muted(), 1, Qt::DashLine));
+  p.drawLine(QPointF(box.left(), limit), QPointF(box.right(), limit));
+  const QString words = QObject::tr("%1 for tiles, the rest for addresses")
+                            .arg(kRegistersOfThread - kRegistersBeside);
+  const QRectF place(box.left() + 4, box.top(), p.fontMetrics().horizontalAdvance(words) + 4,
+                     std::min(kLine, limit - box.top()));
+  p.fillRect(place, theme_.surface());
+  label(p, place, words, theme_.muted());
+}
+
+// Its name, and below it, where there is room, its size.
+void BudgetPainter::name_block(QPainter& p, const SharedBlock& b, const QRectF& block) {
+  QString size = bytes_text(double(b.slots > 1 ? b.slot_bytes : b.bytes));
+  if (b.slots > 1) size.prepend(QStringLiteral("%1 × ").arg(b.slots));
+  const double width = block.width() - 5;
+  const bool two =
+      block.height() >= 2 * kLine && p.fontMetrics().horizontalAdvance(size) <= int(width);
+  QRectF line(block.left() + 3, block.center().y() - (two ? kLine : kLine / 2), width, kLine);
+  label(p, line, b.name, theme_.text());
+  if (two) label(p, line.translated(0, kLine), size, theme_.text());
 }
 
 double BudgetPainter::shared(QPainter& p, const KernelBudget& k, QRectF box, const Focus& lit) {
@@ -173,23 +187,14 @@ double BudgetPainter::shared(QPainter& p, const KernelBudget& k, QRectF box, con
                        std::max(2.0, double(b.bytes) * scale),
                        std::max(6.0, (b.last - b.first) * area.height()));
     const QColor c = of_statement(b.statement);
-    p.fillRect(block, thin(c, lit.empty() || about(lit, b.statement, b.node) ? 0.55 : 0.22));
+    p.fillRect(block, faded(c, lit.empty() || about(lit, b.statement, b.node) ? 0.55 : 0.22));
     p.setPen(QPen(c, 1));
     p.drawRect(block);
     for (int s = 1; s < b.slots; ++s) {
       const double x = block.left() + block.width() * s / b.slots;
       p.drawLine(QPointF(x, block.top()), QPointF(x, block.bottom()));
     }
-    if (block.width() > 26 && block.height() > kLine) {
-      const QRectF text = block.adjusted(3, 0, -2, 0);
-      label(p, QRectF(text.left(), block.center().y() - kLine, text.width(), kLine), b.name,
-            theme_.text());
-      label(p, QRectF(text.left(), block.center().y(), text.width(), kLine),
-            b.slots > 1
-                ? QStringLiteral("%1 × %2").arg(b.slots).arg(bytes_text(double(b.slot_bytes)))
-                : bytes_text(double(b.bytes)),
-            theme_.muted());
-    }
+    if (block.width() > 26 && block.height() >= kLine) name_block(p, b, block);
     hits_.push_back({block,
                      QObject::tr("%1: %2\n%3 slot(s) of %4 at byte %5, filled by %6")
                          .arg(b.name, b.type)
@@ -227,7 +232,7 @@ double BudgetPainter::share(QPainter& p, const QRectF& box, const QString& name,
 double BudgetPainter::occupancy(QPainter& p, const KernelBudget& k, QRectF box) {
   double y = heading(p, box.left(), box.top(), box.width(),
                      QObject::tr("Occupancy: %1 %").arg(std::lround(100 * k.occupancy)),
-                     QObject::tr("predicted; blocks that fit a unit beside each other"));
+                     QObject::tr("predicted; blocks on a unit at once"));
   double most = 1;
   for (const OccupancyLimit& l : k.limits) most = std::max(most, std::min(l.blocks, 32.0));
   for (size_t n = 0; n < k.limits.size(); ++n)
@@ -245,7 +250,7 @@ double BudgetPainter::units(QPainter& p, QRectF box) {
   if (!budget_.cost) return box.top();
   const sched::Cost& c = *budget_.cost;
   double y = heading(p, box.left(), box.top(), box.width(),
-                     QObject::tr("Time: %1").arg(time_text(c.seconds)),
+                     QObject::tr("Time: %1").arg(seconds_text(c.seconds)),
                      QObject::tr("predicted, all kernels; by unit and level"));
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& [unit, s] : c.unit_seconds)
@@ -254,7 +259,7 @@ double BudgetPainter::units(QPainter& p, QRectF box) {
   if (parts.size() > 7) parts.resize(7);
   for (size_t n = 0; n < parts.size(); ++n)
     y = share(p, QRectF(box.left(), y, box.width(), kLine), QString::fromStdString(parts[n].second),
-              parts[n].first, parts[0].first, time_text(parts[n].first),
+              parts[n].first, parts[0].first, seconds_text(parts[n].first),
               n == 0 ? theme_.accent() : theme_.muted());
   return y;
 }

@@ -33,6 +33,7 @@ class BudgetPainter {
   double registers(QPainter& p, const KernelBudget& k, QRectF box, const Focus& lit);
   void pressure(QPainter& p, const KernelBudget& k, const QRectF& box, const Focus& lit);
   double shared(QPainter& p, const KernelBudget& k, QRectF box, const Focus& lit);
+  void name_block(QPainter& p, const SharedBlock& b, const QRectF& block);
   double occupancy(QPainter& p, const KernelBudget& k, QRectF box);
   double units(QPainter& p, QRectF box);
   double pipeline(QPainter& p, const KernelBudget& k, QRectF box, double from, double to,

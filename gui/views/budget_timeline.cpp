@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/models/candidate_columns.h"
+#include "gui/models/quantity.h"
 #include "gui/views/budget_paint.h"
 #include "gui/views/hatch.h"
 
@@ -32,18 +32,6 @@ QColor work_colour(const Theme& t, Work w) {
   return t.muted();
 }
 
-QColor lightened(QColor c, double alpha) {
-  c.setAlphaF(float(alpha));
-  return c;
-}
-
-double round_time(double span, int count) {
-  const double raw = span / count, power = std::pow(10, std::floor(std::log10(raw)));
-  for (double m : {1.0, 2.0, 5.0})
-    if (m * power >= raw) return m * power;
-  return 10 * power;
-}
-
 }  // namespace
 
 double BudgetPainter::pipeline(QPainter& p, const KernelBudget& k, QRectF box, double from,
@@ -70,14 +58,14 @@ double BudgetPainter::pipeline(QPainter& p, const KernelBudget& k, QRectF box, d
   timeline_ = area;
   // Time above, in round steps.
   const double begin = t.seconds * from, span = std::max(1e-12, t.seconds * (to - from));
-  const double step = round_time(span, std::max(2, int(area.width() / 90)));
+  const double step = round_step(span, std::max(2, int(area.width() / 90)));
   p.setFont(theme_.ui());
   for (double s = std::ceil(begin / step) * step; s <= begin + span; s += step) {
     const double x = area.left() + (s - begin) / span * area.width();
     p.setPen(theme_.line());
     p.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
     p.setPen(theme_.muted());
-    p.drawText(QRectF(x - 45, y - 1, 90, 16), Qt::AlignCenter, time_text(s));
+    p.drawText(QRectF(x - 45, y - 1, 90, 16), Qt::AlignCenter, seconds_text(s));
   }
   QString role;
   for (size_t r = 0; r < t.rows.size(); ++r) {
@@ -140,7 +128,7 @@ void BudgetPainter::bars(QPainter& p, const Timeline& t, const QRectF& area, dou
     bar &= area;  // by itself: the SVG writer of Qt forgets clips
     if (bar.isEmpty()) continue;
     const bool on = lit.empty() || about(lit, b.statement, b.node);
-    const QColor c = lightened(work_colour(theme_, b.work), on ? 0.85 : 0.3);
+    const QColor c = faded(work_colour(theme_, b.work), on ? 0.85 : 0.3);
     if (b.work == Work::Wait)
       hatch(p, bar, c);
     else
@@ -155,7 +143,7 @@ void BudgetPainter::bars(QPainter& p, const Timeline& t, const QRectF& area, dou
       hits_.push_back(
           {bar.adjusted(0, -1, 0, 1),
            QStringLiteral("%1\n%2 from %3%4%5")
-               .arg(b.what, time_text(b.end - b.begin), time_text(b.begin),
+               .arg(b.what, seconds_text(b.end - b.begin), seconds_text(b.begin),
                     b.iteration >= 0 ? QObject::tr(", iteration %1").arg(b.iteration) : QString(),
                     b.slot >= 0 ? QObject::tr(", slot %1").arg(b.slot) : QString()),
            {b.node, b.statement}});

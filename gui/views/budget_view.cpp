@@ -4,9 +4,12 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/models/stage_texts.h"
+
 namespace nautilus::gui {
 
-BudgetView::BudgetView(Shared shared, QWidget* parent) : View(shared, parent) {
+BudgetView::BudgetView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("budget"), tr("Memory and time"), parent) {
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(2);
@@ -29,26 +32,16 @@ BudgetView::BudgetView(Shared shared, QWidget* parent) : View(shared, parent) {
   scroll->setWidget(canvas_);
   scroll->setFocusProxy(canvas_);
   all->addWidget(scroll, 1);
-  const auto add = [this](const QString& text, const QKeySequence& key, const QString& tip,
-                          auto run) {
-    auto* a = new QAction(text, this);
-    a->setShortcut(key);
-    a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    a->setToolTip(tip);
-    connect(a, &QAction::triggered, this, run);
-    addAction(a);
-    actions_ << a;
-  };
-  add(tr("Zoom in"), QKeySequence(Qt::Key_Plus), tr("Less of the timeline (+)"),
-      [this] { canvas_->zoom(0.8, 0.5); });
-  add(tr("Zoom out"), QKeySequence(Qt::Key_Minus), tr("More of the timeline (−)"),
-      [this] { canvas_->zoom(1.25, 0.5); });
-  add(tr("Whole timeline"), QKeySequence(Qt::Key_Space), tr("Fits the timeline (Space)"),
-      [this] { canvas_->fit(); });
-  add(tr("Next kernel"), QKeySequence(Qt::Key_J), tr("The next kernel of the plan (J)"),
-      [this] { show_kernel(kernel() + 1); });
-  add(tr("Previous kernel"), QKeySequence(Qt::Key_K), tr("The kernel before (K)"),
-      [this] { show_kernel(kernel() - 1); });
+  add_command(tr("Zoom in"), Qt::Key_Plus, tr("Less of the timeline"),
+              [this] { canvas_->zoom(0.8, 0.5); });
+  add_command(tr("Zoom out"), Qt::Key_Minus, tr("More of the timeline"),
+              [this] { canvas_->zoom(1.25, 0.5); });
+  add_command(tr("Whole timeline"), Qt::Key_Space, tr("Fits the timeline"),
+              [this] { canvas_->fit(); });
+  add_command(tr("Next kernel"), Qt::Key_J, tr("The next kernel of the plan"),
+              [this] { show_kernel(kernel() + 1); });
+  add_command(tr("Previous kernel"), Qt::Key_K, tr("The kernel before"),
+              [this] { show_kernel(kernel() - 1); });
   connect(kernels_, &QComboBox::currentIndexChanged, this, [this](int k) {
     if (k >= 0 && budget_) canvas_->set_budget(budget_, k);
   });
@@ -58,12 +51,10 @@ BudgetView::BudgetView(Shared shared, QWidget* parent) : View(shared, parent) {
   });
   connect(&shared_.document, &Document::reset, this, &BudgetView::ask);
   connect(&shared_.document, &Document::options_changed, this, &BudgetView::ask);
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString&, const QString& why) {
-            if (asker != this) return;
-            asked_ = false;
-            canvas_->set_message(why);
-          });
+  when_bench_fails([this](const QString&, const QString& why) {
+    asked_ = false;
+    canvas_->set_message(why);
+  });
   connect(&shared_.theme, &Theme::changed, canvas_, QOverload<>::of(&QWidget::update));
   ask();
 }
@@ -85,7 +76,7 @@ void BudgetView::ask() {
     asked_ = false;
     kernels_->clear();
     about_->clear();
-    return canvas_->set_message(tr("Select a candidate to see what it takes."));
+    return canvas_->set_message(nothing_selected(tr("to see what it takes")));
   }
   asked_ = true;
   const sched::Session& session = shared_.document.session();
@@ -105,10 +96,7 @@ void BudgetView::answer(Budget b) {
   if (budget_->refusal) {
     kernels_->clear();
     about_->clear();
-    const Refusal& r = *budget_->refusal;
-    QString text = QStringLiteral("✗ ") + QString::fromStdString(r.asked + "\n" + r.why);
-    if (!r.suggest.empty()) text += QStringLiteral("\ntry: ") + QString::fromStdString(r.suggest);
-    return canvas_->set_message(text);
+    return canvas_->set_message(refusal_text(*budget_->refusal));
   }
   int longest = 0;
   {

@@ -54,11 +54,8 @@ class BudgetView : public View {
   Q_OBJECT
  public:
   BudgetView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("budget"); }
-  QString title() const override { return tr("Memory and time"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
   bool busy() const override { return asked_; }
@@ -78,7 +75,6 @@ class BudgetView : public View {
   BudgetCanvas* canvas_ = nullptr;
   QComboBox* kernels_ = nullptr;
   QLabel* about_ = nullptr;
-  QList<QAction*> actions_;
   bool asked_ = false, stale_ = true;
 };
 

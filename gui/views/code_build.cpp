@@ -1,12 +1,17 @@
 // The parts of the code view: list, panes, find bar, actions.
 #include <QAction>
+#include <QFontMetrics>
 #include <QHBoxLayout>
+#include <QStyle>
 #include <QVBoxLayout>
 
 #include "gui/views/code_list.h"
 #include "gui/views/code_view.h"
+#include "gui/views/elided_label.h"
 
 namespace nautilus::gui {
+
+constexpr int kLeastList = 150, kListShare = 4;  // pixels; a part of the view's width
 
 QString stage_mark(const Stage& s) {
   if (s.refusal) return QStringLiteral("✗");
@@ -25,11 +30,12 @@ QListWidgetItem* stage_item(const Stage& s, const Theme& theme, bool shown) {
   QFont f = theme.ui();
   f.setBold(shown);
   item->setFont(f);
-  item->setToolTip(s.refusal     ? QString::fromStdString(s.refusal->text())
-                   : s.on_demand ? QStringLiteral("Made when it is shown; takes seconds")
-                   : !s.pass     ? QStringLiteral("%1 lines").arg(s.lines.size())
-                   : s.changed   ? QStringLiteral("This pass changed the program")
-                                 : QStringLiteral("This pass changed nothing"));
+  const QString tip = s.refusal     ? QString::fromStdString(s.refusal->text())
+                      : s.on_demand ? QStringLiteral("Made when it is shown; takes seconds")
+                      : !s.pass     ? QStringLiteral("%1 lines").arg(s.lines.size())
+                      : s.changed   ? QStringLiteral("This pass changed the program")
+                                    : QStringLiteral("This pass changed nothing");
+  item->setToolTip(s.title + u'\n' + tip);
   return item;
 }
 
@@ -61,20 +67,21 @@ void CodeView::build() {
   changed_->setAccessibleName(tr("How the lowered plan differs"));
   changed_->hide();
   all->addWidget(changed_);
-  auto* outer = new QSplitter(Qt::Horizontal);
+  outer_ = new QSplitter(Qt::Horizontal);
   list_ = new QListWidget;
   list_->setAccessibleName(tr("Stages"));
   list_->setToolTip(tr("Enter or click: in the active pane; double click: in a new one"));
-  list_->setTextElideMode(Qt::ElideRight);
+  list_->setWordWrap(true);  // no title is cut where the list is narrow
+  list_->setResizeMode(QListView::Adjust);
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   splitter_ = new QSplitter(Qt::Horizontal);
   splitter_->setChildrenCollapsible(false);
-  outer->addWidget(list_);
-  outer->addWidget(splitter_);
-  outer->setStretchFactor(0, 0);
-  outer->setStretchFactor(1, 1);
-  outer->setSizes({190, 900});
-  all->addWidget(outer, 1);
+  outer_->addWidget(list_);
+  outer_->addWidget(splitter_);
+  outer_->setStretchFactor(0, 0);
+  outer_->setStretchFactor(1, 1);
+  connect(outer_, &QSplitter::splitterMoved, this, [this] { sized_by_hand_ = true; });
+  all->addWidget(outer_, 1);
   const auto chosen = [this](QListWidgetItem* i) {
     show_stage(active_, i->data(Qt::UserRole).toString());
   };
@@ -86,43 +93,30 @@ void CodeView::build() {
   connect(find_, &QLineEdit::returnPressed, this, [this] { find(true); });
 }
 
-QAction* CodeView::action(const QString& text, const QKeySequence& key, const QString& tip,
-                          const std::function<void()>& run) {
-  auto* a = new QAction(text, this);
-  a->setShortcut(key);
-  a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  a->setToolTip(key.isEmpty() ? tip : tip + QStringLiteral(" (%1)").arg(key.toString()));
-  connect(a, &QAction::triggered, this, run);
-  addAction(a);
-  actions_.push_back(a);
-  return a;
-}
-
 void CodeView::make_actions() {
-  action(tr("Next pass"), QKeySequence(Qt::Key_J), tr("The active pane shows the next pass"),
-         [this] { step_pass(1); });
-  action(tr("Previous pass"), QKeySequence(Qt::Key_K), tr("The active pane shows the pass before"),
-         [this] { step_pass(-1); });
-  action(tr("Changes only"), QKeySequence(Qt::Key_D),
-         tr("What differs from the stage before, or the whole text"),
-         [this] { set_diff(!panes_[size_t(active_)].changes); });
-  action(tr("Add pane"), QKeySequence(Qt::CTRL | Qt::Key_Backslash),
-         tr("Another pane beside the others"), [this] { add_pane(panes_[size_t(active_)].stage); });
-  action(tr("Close pane"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Backslash),
-         tr("Closes the active pane"), [this] { close_pane(active_); });
-  action(tr("Next pane"), QKeySequence(Qt::Key_BracketRight), tr("Keyboard to the next pane"),
-         [this] {
-           set_active((active_ + 1) % int(panes_.size()));
-           panes_[size_t(active_)].text->setFocus();
-         });
-  action(tr("Find"), QKeySequence::Find, tr("Find in the active pane"), [this] {
+  add_command(tr("Next pass"), Qt::Key_J, tr("The active pane shows the next pass"),
+              [this] { step_pass(1); });
+  add_command(tr("Previous pass"), Qt::Key_K, tr("The active pane shows the pass before"),
+              [this] { step_pass(-1); });
+  add_command(tr("Changes only"), Qt::Key_D,
+              tr("What differs from the stage before, or the whole text"),
+              [this] { set_diff(!panes_[size_t(active_)].changes); });
+  add_command(tr("Add pane"), Qt::CTRL | Qt::Key_Backslash, tr("Another pane beside the others"),
+              [this] { add_pane(panes_[size_t(active_)].stage); });
+  add_command(tr("Close pane"), Qt::CTRL | Qt::SHIFT | Qt::Key_Backslash,
+              tr("Closes the active pane"), [this] { close_pane(active_); });
+  add_command(tr("Next pane"), Qt::Key_BracketRight, tr("Keyboard to the next pane"), [this] {
+    set_active((active_ + 1) % int(panes_.size()));
+    panes_[size_t(active_)].text->setFocus();
+  });
+  add_command(tr("Find"), QKeySequence::Find, tr("Find in the active pane"), [this] {
     find_->setFocus();
     find_->selectAll();
   });
-  action(tr("Find next"), QKeySequence(Qt::Key_F3), tr("Next line that has the text"),
-         [this] { find(true); });
-  action(tr("Find previous"), QKeySequence(Qt::SHIFT | Qt::Key_F3),
-         tr("The line before that has the text"), [this] { find(false); });
+  add_command(tr("Find next"), Qt::Key_F3, tr("Next line that has the text"),
+              [this] { find(true); });
+  add_command(tr("Find previous"), Qt::SHIFT | Qt::Key_F3, tr("The line before that has the text"),
+              [this] { find(false); });
 }
 
 void CodeView::add_pane(const QString& id) {
@@ -135,9 +129,7 @@ void CodeView::add_pane(const QString& id) {
   column->setSpacing(0);
   auto* head = new QHBoxLayout;
   head->setContentsMargins(6, 0, 2, 0);
-  p.head = new QLabel;
-  p.head->setMinimumWidth(30);
-  p.head->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  p.head = new ElidedLabel;
   p.diff = new QToolButton;
   p.diff->setText(tr("±"));
   p.diff->setCheckable(true);
@@ -193,6 +185,27 @@ void CodeView::fill_list() {
     list_->addItem(stage_item(s, shared_.theme, shown));
     if (s.id == panes_[size_t(active_)].stage) list_->setCurrentRow(list_->count() - 1);
   }
+  size_list();
+}
+
+// As wide as its titles, but no more than a part of the view; until somebody moves the splitter.
+void CodeView::size_list() {
+  if (sized_by_hand_ || !plan_) return;
+  int widest = 0;
+  for (const Stage& s : plan_->stages) {
+    QFont bold = shared_.theme.ui();
+    bold.setBold(true);
+    widest = std::max(widest, QFontMetrics(bold).horizontalAdvance(stage_mark(s) + ' ' + s.title));
+  }
+  const int wanted = widest + list_->style()->pixelMetric(QStyle::PM_ScrollBarExtent) + 16;
+  const int room = outer_->width();
+  const int list = std::min(wanted, std::max(kLeastList, room / kListShare));
+  outer_->setSizes({list, std::max(0, room - list)});
+}
+
+void CodeView::resizeEvent(QResizeEvent* e) {
+  View::resizeEvent(e);
+  size_list();
 }
 
 // What the lowering says, and how what is shown differs from the plan: never only in a tooltip.

@@ -5,17 +5,13 @@
 #include <QTextOption>
 #include <algorithm>
 
+#include "gui/models/stage_texts.h"
 #include "gui/views/code_pane.h"
 #include "gui/views/hatch.h"
 
 namespace nautilus::gui {
 
 namespace {
-
-QColor faded(QColor c, double alpha) {
-  c.setAlphaF(float(alpha));
-  return c;
-}
 
 constexpr int kRuler = 8;  // width of the marks at the right edge
 
@@ -161,17 +157,9 @@ void CodePane::paint_marks(QPainter& p, const QRect& where) {
 void CodePane::paint_message(QPainter& p, const QRect& page) const {
   p.fillRect(page, theme_.background());
   p.setPen(stage_.refusal ? theme_.bad() : theme_.muted());
-  QString text = message_;
-  if (stage_.refusal) {
-    const Refusal& r = *stage_.refusal;
-    text = QStringLiteral("✗ ") + QString::fromStdString(r.asked);
-    if (!r.where.empty()) text += QStringLiteral("\nwhere: ") + QString::fromStdString(r.where);
-    text += QStringLiteral("\n\n") + QString::fromStdString(r.why);
-    if (!r.suggest.empty()) text += QStringLiteral("\n\ntry: ") + QString::fromStdString(r.suggest);
-  }
   p.setFont(theme_.ui());
   p.drawText(page.adjusted(16, 16, -16, -16), Qt::TextWordWrap | Qt::AlignTop | Qt::AlignLeft,
-             text);
+             stage_.refusal ? refusal_text(*stage_.refusal) : message_);
 }
 
 void CodePane::paint_on(QPainter& p, const QRect& page) {

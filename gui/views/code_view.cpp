@@ -10,7 +10,8 @@
 
 namespace nautilus::gui {
 
-CodeView::CodeView(Shared shared, QWidget* parent) : View(shared, parent) {
+CodeView::CodeView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("code"), tr("Code"), parent) {
   build();
   make_actions();
   for (const char* id : {"spec", "tile.rewrite", "cuda"}) add_pane(QString::fromLatin1(id));
@@ -24,12 +25,10 @@ CodeView::CodeView(Shared shared, QWidget* parent) : View(shared, parent) {
   });
   connect(&shared_.document, &Document::reset, this, &CodeView::ask);
   connect(&shared_.document, &Document::options_changed, this, &CodeView::ask);
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString&, const QString& why) {
-            if (asker != this) return;
-            asked_ = false;
-            for (Pane& p : panes_) p.text->set_message(why);
-          });
+  when_bench_fails([this](const QString&, const QString& why) {
+    asked_ = false;
+    for (Pane& p : panes_) p.text->set_message(why);
+  });
   connect(&shared_.theme, &Theme::changed, this, [this] { fill_list(); });
   ask();
 }
@@ -92,7 +91,7 @@ void CodeView::fill(Pane& p) {
   p.head->setText(s ? s->title : plan_ ? p.stage : tr("Code"));
   if (!s) {
     p.text->set_message(plan_ ? tr("This plan has no such stage: choose one from the list.")
-                              : tr("Select a candidate to see its code."));
+                              : nothing_selected(tr("to see its code")));
     return;
   }
   p.text->set_stage(plan_, *s);
@@ -108,15 +107,19 @@ void CodeView::fill(Pane& p) {
 
 void CodeView::make_on_demand(const Stage& s) {
   if (!plan_->source) return;
-  ++making_;
+  if (making_++ == 0) {
+    stop_ = std::make_shared<std::atomic<bool>>(false);
+    works(tr("building %1 with nvcc").arg(s.title));
+  }
   const Assembly what = s.syntax == Syntax::Ptx ? Assembly::Ptx : Assembly::Sass;
   in_background<Stage>(
       this,
-      [source = *plan_->source, what, cuda = *plan_->find(QStringLiteral("cuda"))] {
-        return make_assembly(source, what, cuda);
+      [source = *plan_->source, what, cuda = *plan_->find(QStringLiteral("cuda")), stop = stop_] {
+        return make_assembly(source, what, cuda, stop.get());
       },
-      [this, of = plans_](Stage made) {
-        --making_;
+      [this, of = plans_, stop = stop_](Stage made) {
+        if (stop->load()) return;
+        if (--making_ == 0) works({});
         if (of != plans_) return;
         auto with = std::make_shared<PlanStages>(*plan_);
         for (Stage& t : with->stages)
@@ -127,6 +130,16 @@ void CodeView::make_on_demand(const Stage& s) {
         fill_list();
         light();
       });
+}
+
+void CodeView::give_up() {
+  if (making_ == 0) return;
+  stop_->store(true);
+  making_ = 0;
+  works({});
+  for (Pane& p : panes_)
+    if (const Stage* s = plan_ ? plan_->find(p.stage) : nullptr; s && s->on_demand && !s->refusal)
+      p.text->set_message(tr("Given up. Choose it from the list to make it."));
 }
 
 void CodeView::show_stage(int n, const QString& id) {

@@ -17,14 +17,12 @@ class CodeView : public View {
   Q_OBJECT
  public:
   CodeView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("code"); }
-  QString title() const override { return tr("Code"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return {actions_.begin(), actions_.end()}; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
   bool busy() const override { return asked_ || making_ > 0; }
+  void give_up() override;  // what the CUDA toolkit is at
 
   const PlanStages* plan() const { return plan_.get(); }
   int pane_count() const { return int(panes_.size()); }
@@ -38,6 +36,7 @@ class CodeView : public View {
 
  protected:
   void showEvent(QShowEvent* e) override;
+  void resizeEvent(QResizeEvent* e) override;
 
  private:
   struct Pane {
@@ -54,27 +53,27 @@ class CodeView : public View {
   void answer(PlanStagesPtr made);
   void fill(Pane& p);
   void fill_list();
+  void size_list();
   void fill_notes();
   void make_on_demand(const Stage& s);
   const Stage* before(const Stage& s) const;
   void set_active(int n);
   void light();
   void find(bool forward);
-  QAction* action(const QString& text, const QKeySequence& key, const QString& tip,
-                  const std::function<void()>& run);
 
   PlanStagesPtr plan_;
   std::vector<Pane> panes_;
   int active_ = 0;
   bool asked_ = false, stale_ = true;
   int making_ = 0;
+  std::shared_ptr<std::atomic<bool>> stop_;  // of what is being made
   int plans_ = 0;  // counts them: what was made for another comes too late
   Focus hovered_;
   QListWidget* list_ = nullptr;
-  QSplitter* splitter_ = nullptr;
+  QSplitter *outer_ = nullptr, *splitter_ = nullptr;
+  bool sized_by_hand_ = false;
   QLineEdit* find_ = nullptr;
   QLabel *found_ = nullptr, *notes_ = nullptr, *changed_ = nullptr;
-  std::vector<QAction*> actions_;
 };
 
 }  // namespace nautilus::gui

@@ -28,9 +28,10 @@ QColor MetricTable::shade(int row, size_t candidate) const {
   const double d = m.delta(candidate);
   if (candidate == 0 || std::isnan(d) || d == 0) return {};
   const bool good = m.better == Better::Less ? d < 0 : d > 0;
-  QColor c = m.better == Better::Neither ? theme_.accent() : good ? theme_.good() : theme_.bad();
-  c.setAlphaF(float(0.10 + 0.45 * std::abs(d)));
-  return c;
+  const QColor c = m.better == Better::Neither ? theme_.accent()
+                   : good                      ? theme_.good()
+                                               : theme_.bad();
+  return faded(c, 0.10 + 0.45 * std::abs(d));
 }
 
 QVariant MetricTable::data(const QModelIndex& index, int role) const {

@@ -22,29 +22,21 @@ Stage script_stage(const PlanStages& p) {
 
 }  // namespace
 
-CompareView::CompareView(Shared shared, QWidget* parent) : View(shared, parent) {
+CompareView::CompareView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("compare"), tr("Compare"), parent) {
   build();
-  const auto add = [this](const QString& text, const QKeySequence& key, const QString& tip,
-                          auto run) {
-    auto* a = new QAction(text, this);
-    a->setShortcut(key);
-    a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    a->setToolTip(QStringLiteral("%1 (%2)").arg(tip, key.toString()));
-    connect(a, &QAction::triggered, this, run);
-    addAction(a);
-    actions_ << a;
-  };
   const auto shown = [this] { return tabs_->currentIndex() == 2 ? code_ : script_; };
-  add(tr("Next difference"), QKeySequence(Qt::Key_J), tr("Goes to the next difference"),
-      [shown] { shown()->step(1); });
-  add(tr("Previous difference"), QKeySequence(Qt::Key_K), tr("Goes to the difference before"),
-      [shown] { shown()->step(-1); });
-  add(tr("Pin the selected candidate"), QKeySequence(Qt::Key_P),
-      tr("Takes the selected candidate into the comparison, or out of it"), [this] {
-        const int node = shared_.selection.now().node;
-        if (node >= 0) shared_.document.set_pinned(node, !shared_.document.pinned(node));
-      });
+  add_command(tr("Next difference"), Qt::Key_J, tr("Goes to the next difference"),
+              [shown] { shown()->step(1); });
+  add_command(tr("Previous difference"), Qt::Key_K, tr("Goes to the difference before"),
+              [shown] { shown()->step(-1); });
+  add_command(tr("Pin the selected candidate"), Qt::Key_P,
+              tr("Takes the selected candidate into the comparison, or out of it"), [this] {
+                const int node = shared_.selection.now().node;
+                if (node >= 0) shared_.document.set_pinned(node, !shared_.document.pinned(node));
+              });
   connect(&shared_.document, &Document::pins_changed, this, &CompareView::ask);
+  connect(&shared_.document, &Document::answer_changed, this, &CompareView::ask);
   const auto anew = [this] {
     asked_for_.clear();
     ask();
@@ -57,14 +49,12 @@ CompareView::CompareView(Shared shared, QWidget* parent) : View(shared, parent) 
   connect(&shared_.selection, &Selection::changed, this, [this](unsigned parts) {
     if (parts & Selection::Node) ask();
   });
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString&, const QString& why) {
-            if (asker != this) return;
-            asked_ = false;
-            asked_for_.clear();
-            help_->setText(why);
-            help_->show();
-          });
+  when_bench_fails([this](const QString&, const QString& why) {
+    asked_ = false;
+    asked_for_.clear();
+    help_->setText(why);
+    help_->show();
+  });
   ask();
 }
 
@@ -102,6 +92,7 @@ void CompareView::build() {
   table_ = new QTableView;
   table_->setModel(metrics_);
   table_->setAccessibleName(tr("Figures"));
+  table_->setTabKeyNavigation(false);  // Tab goes on to the next control
   table_->setShowGrid(false);
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);
   table_->verticalHeader()->hide();
@@ -116,6 +107,7 @@ void CompareView::build() {
     left_->setVisible(t > 0);
     right_->setVisible(t > 0);
     stage_->setVisible(t == 2);
+    count_->setVisible(t > 0);
     fill_diffs();
   };
   connect(tabs_, &QTabWidget::currentChanged, this, tab);

@@ -53,11 +53,8 @@ class CompareView : public View {
   Q_OBJECT
  public:
   CompareView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("compare"); }
-  QString title() const override { return tr("Compare"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
   bool busy() const override { return asked_; }
@@ -89,7 +86,6 @@ class CompareView : public View {
   QLabel *help_ = nullptr, *count_ = nullptr;
   QComboBox *left_ = nullptr, *right_ = nullptr, *stage_ = nullptr;
   DiffPanes *script_ = nullptr, *code_ = nullptr;
-  QList<QAction*> actions_;
   bool asked_ = false, stale_ = true;
 };
 

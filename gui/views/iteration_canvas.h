@@ -28,6 +28,7 @@ class IterationCanvas : public Canvas {
  protected:
   QRectF world() const override { return scene_.bounds(); }
   double fit_scale() const override { return 1.6; }
+  QMarginsF fit_margins() const override { return {8, 4, 8, 4}; }
   void paint_canvas(QPainter& p) override;
   void hover_at(QPointF at) override;
   void leave() override;

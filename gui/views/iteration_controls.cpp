@@ -148,16 +148,16 @@ void IterationView::make_player() {
 }
 
 void IterationView::make_actions() {
-  auto add = [&](const QString& text, auto&& fn) {
-    auto* a = new QAction(text, this);
-    connect(a, &QAction::triggered, this, fn);
-    actions_ << a;
-  };
-  add(tr("Play or pause the order of execution"), [this] { play(!playing()); });
-  add(tr("First step"), [this] { step_by(INT_MIN + 1); });
-  add(tr("All steps"), [this] { step_by(INT_MAX); });
-  add(tr("Show all iterations"), [this] { canvas_->fit(); });
-  add(tr("Show what is out of order"), [this] { show_statements(QString(), QString()); });
+  add_command(tr("Play or pause the order of execution"), {},
+              tr("Lets the instances run one after the other (P)"), [this] { play(!playing()); });
+  add_command(tr("First step"), {}, tr("Nothing has run yet but the first step (Home)"),
+              [this] { step_by(INT_MIN + 1); });
+  add_command(tr("All steps"), {}, tr("All has run (End)"), [this] { step_by(INT_MAX); });
+  add_command(tr("Show all iterations"), {}, tr("The whole picture in the window (Space)"),
+              [this] { canvas_->fit(); });
+  add_command(tr("Show what is out of order"), {},
+              tr("The statements of a violated dependence, or those of the most instances"),
+              [this] { show_statements(QString(), QString()); });
 }
 
 void IterationView::fill_choices() {

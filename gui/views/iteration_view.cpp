@@ -15,7 +15,8 @@
 
 namespace nautilus::gui {
 
-IterationView::IterationView(Shared shared, QWidget* parent) : View(shared, parent) {
+IterationView::IterationView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("iteration"), tr("Iteration space"), parent) {
   canvas_ = new IterationCanvas(shared_.theme, this);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
@@ -57,10 +58,9 @@ IterationView::IterationView(Shared shared, QWidget* parent) : View(shared, pare
     const sched::SearchNode* n = shared_.document.node(shown_);
     if (n && ids.contains(n->id) && made_of(*n) != made_of_) shown_ = -2, ask();
   });
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString&, const QString& why) {
-            if (asker == this) show_answer({{}, why.toStdString()});
-          });
+  when_bench_fails([this](const QString&, const QString& why) {
+    show_answer({{}, why.toStdString()});
+  });
   ask();
 }
 
@@ -93,9 +93,7 @@ void IterationView::ask() {
   play(false);
   if (!shared_.document.node(id)) {
     waiting_ = false;
-    return show_answer({{},
-                        shared_.document.empty() ? "Open a session, or explore a kernel."
-                                                 : "Select a candidate to see its iterations."});
+    return show_answer({{}, nothing_selected(tr("to see its iterations")).toStdString()});
   }
   waiting_ = true;
   made_of_ = made_of(*shared_.document.node(id));

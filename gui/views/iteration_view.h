@@ -24,12 +24,9 @@ class IterationView : public View {
   Q_OBJECT
  public:
   IterationView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("iteration"); }
-  QString title() const override { return tr("Iteration space"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QSizeF picture_size() const override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& j) override;
   bool busy() const override { return waiting_; }
@@ -73,7 +70,6 @@ class IterationView : public View {
   QSlider* slider_;
   QLabel *notes_, *readout_, *moment_;
   QTimer clock_;
-  QList<QAction*> actions_;
   IterationPicture picture_;
   std::vector<PanelChoice> choices_;
   std::vector<std::string> wanted_;  // statements asked for; empty: automatic

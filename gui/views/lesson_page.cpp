@@ -94,7 +94,7 @@ void LessonView::paint_picture(QPainter& p, const QRectF& page) {
   QString text = document_text();
   if (!run_.playing())
     for (int k = 0; k < lessons_->count(); ++k)
-      text += "\n" + lessons_->item(k)->text().replace("\n", "  \n   ") + "\n";
+      text += "\n" + lessons_->item(k)->text().replace("\n", " – ") + "\n";
   QTextDocument markdown;
   markdown.setMarkdown(text);
   doc.setHtml(markdown.toHtml());

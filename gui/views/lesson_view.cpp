@@ -14,7 +14,8 @@ constexpr int kLeastWidth = 340;  // choices do not wrap
 
 View* make_lesson_view(Shared shared, QWidget* parent) { return new LessonView(shared, parent); }
 
-LessonView::LessonView(Shared shared, QWidget* parent) : View(shared, parent), run_(this) {
+LessonView::LessonView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("lesson"), tr("Lesson"), parent), run_(this) {
   make_pages();
   make_actions();
   if (auto g = load_glossary(lessons_dir())) glossary_ = *std::move(g);
@@ -22,16 +23,14 @@ LessonView::LessonView(Shared shared, QWidget* parent) : View(shared, parent), r
   connect(&shared_.document, &Document::appended, this, &LessonView::observe);
   connect(&shared_.document, &Document::reset, this, [this] {
     if (replacing_) return;
-    ++ticket_;  // whatever is being prepared comes too late
-    end();
+    drop_preparation();
+    if (pages_->currentIndex() != 0) end();
   });
   connect(&shared_.theme, &Theme::changed, this, &LessonView::refresh);
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString& channel, const QString& why) {
-            if (asker != this) return;
-            if (channel.startsWith("lesson")) asking_.erase(channel.section(' ', 1).toInt());
-            say(why);
-          });
+  when_bench_fails([this](const QString& channel, const QString& why) {
+    if (channel.startsWith("lesson")) asking_.erase(channel.section(' ', 1).toInt());
+    say(why);
+  });
   list_lessons();
 }
 
@@ -94,24 +93,13 @@ void LessonView::make_pages() {
 }
 
 void LessonView::make_actions() {
-  const auto action = [&](const QString& text, const QKeySequence& key, const QString& tip,
-                          auto run) {
-    auto* a = new QAction(text, this);
-    a->setShortcut(key);
-    a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    a->setToolTip(tip);
-    connect(a, &QAction::triggered, this, run);
-    addAction(a);
-    return a;
-  };
-  primary_ = action(tr("Go on"), QKeySequence("Ctrl+Return"),
-                    tr("Predict, apply, or go to the next step"), [this] { go_on(); });
-  back_ = action(tr("Step back"), QKeySequence("Ctrl+Backspace"), tr("The step before"),
-                 [this] { run_.back(); });
-  again_ = action(tr("Begin again"), QKeySequence(), tr("This lesson from its first step"),
-                  [this] { restart(); });
-  list_ = action(tr("All lessons"), QKeySequence(), tr("Ends this lesson and lists all"),
-                 [this] { show_lessons(); });
+  add_command(tr("Go on"), QKeySequence("Ctrl+Return"),
+              tr("Predict, apply, or go to the next step"), [this] { go_on(); });
+  add_command(tr("Step back"), QKeySequence("Ctrl+Backspace"), tr("The step before"),
+              [this] { run_.back(); });
+  add_command(tr("Begin again"), {}, tr("This lesson from its first step"), [this] { restart(); });
+  add_command(tr("All lessons"), {}, tr("Ends this lesson and lists all"),
+              [this] { show_lessons(); });
 }
 
 void LessonView::list_lessons() {
@@ -189,17 +177,34 @@ bool LessonView::play(const QString& name) {
   say({});
   text_->setPlainText(tr("Preparing the lesson …"));
   panel_->hide();
+  drop_preparation();
+  stop_ = std::make_shared<std::atomic<bool>>(false);
+  works(tr("preparing the lesson “%1”").arg(head_->text()));
   in_background<Prepared>(
-      this, [l = *loaded, kept] { return prepare(l, kept); },
-      [this, l = *loaded, ticket = ++ticket_](Prepared made) {
+      this, [l = *loaded, kept, stop = stop_] { return prepare(l, kept, *stop); },
+      [this, l = *loaded, stop = stop_](Prepared made) {
         --opening_;
-        if (ticket == ticket_) begin(l, std::move(made));
+        if (stop->load()) return;
+        works({});
+        begin(l, std::move(made));
       });
   return true;
 }
 
-LessonView::Prepared LessonView::prepare(const Lesson& l, LessonRun::Kept kept) {
-  Prepared out{lesson_session(l), nullptr, std::move(kept)};
+// What is being prepared comes too late.
+void LessonView::drop_preparation() {
+  if (!stop_ || stop_->exchange(true)) return;
+  works({});
+}
+
+void LessonView::give_up() {
+  drop_preparation();
+  show_lessons();
+}
+
+LessonView::Prepared LessonView::prepare(const Lesson& l, LessonRun::Kept kept,
+                                         std::atomic<bool>& stop) {
+  Prepared out{lesson_session(l, &stop), nullptr, std::move(kept)};
   if (!out.session) return out;
   // Something to apply transforms to, where the lesson has no search of its own.
   if (out.session->result.nodes.empty()) {

@@ -16,21 +16,19 @@
 
 namespace nautilus::gui {
 
-class LessonView : public View, public LessonPlayer {
+class LessonView : public View {
   Q_OBJECT
  public:
   LessonView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("lesson"); }
-  QString title() const override { return tr("Lesson"); }
-  Q_INVOKABLE bool play(const QString& name) override;
-  bool plays(const QString& name) const;  // now
+  Q_INVOKABLE bool play(const QString& name);  // false: there is no lesson of that name
+  bool plays(const QString& name) const;       // now
   // From its first step, whatever was done.
   bool restart();
   const LessonRun& run() const { return run_; }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return {primary_, back_, again_, list_}; }
   bool busy() const override { return opening_ > 0 || !asking_.empty(); }
+  void give_up() override;  // what is being prepared
 
   // What the key for going on does: predicts, applies, or goes to the next step.
   void go_on();
@@ -58,7 +56,8 @@ class LessonView : public View, public LessonPlayer {
     std::shared_ptr<const sched::SearchResult> searched = {};  // what the lesson's search found
     LessonRun::Kept kept = {};
   };
-  static Prepared prepare(const Lesson& l, LessonRun::Kept kept);
+  static Prepared prepare(const Lesson& l, LessonRun::Kept kept, std::atomic<bool>& stop);
+  void drop_preparation();
   void begin(Lesson l, Prepared made);
   void end();
   void enter_step();  // shows what the step shows, and asks the bench
@@ -86,7 +85,8 @@ class LessonView : public View, public LessonPlayer {
   HandSteps* own_hand_ = nullptr;
   std::set<int> asking_;                         // steps that the bench works on
   std::map<std::string, LessonRun::Kept> kept_;  // lessons that were left in the middle
-  int opening_ = 0, ticket_ = 0, shown_step_ = -1;
+  int opening_ = 0, shown_step_ = -1;
+  std::shared_ptr<std::atomic<bool>> stop_;  // of what is being prepared
   bool shown_after_ = false;
   bool replacing_ = false;
 
@@ -96,7 +96,6 @@ class LessonView : public View, public LessonPlayer {
   QProgressBar* bar_;
   QTextBrowser* text_;
   LessonPanel* panel_;
-  QAction *primary_, *back_, *again_, *list_;
 };
 
 }  // namespace nautilus::gui

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/models/quantity.h"
 #include "gui/views/parallel_view.h"
 
 namespace nautilus::gui {
@@ -193,7 +194,7 @@ bool ParallelView::event(QEvent* e) {
     const sched::SearchNode* n = shared_.document.node(node);
     text = QStringLiteral("#%1  %2\n%3")
                .arg(node)
-               .arg(QString::fromStdString(n->decision), time_text(n->seconds));
+               .arg(QString::fromStdString(n->decision), seconds_text(n->seconds));
     for (const auto& [name, value] : n->knobs)
       text += QStringLiteral("\n%1 = %2").arg(QString::fromStdString(name)).arg(value);
     text += QLatin1Char('\n') + QString::fromStdString(n->limiter);

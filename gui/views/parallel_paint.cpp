@@ -1,6 +1,7 @@
 // How the parallel coordinates look. Few lines are drawn one by one in the colour of their time;
 // many as density, in a picture that is kept until lines or axes change: panning only moves it.
-// While a brush moves, what it lights is drawn with a third of the pixels each way, and finely at rest.
+// While a brush moves, what it lights is drawn with a third of the pixels each way, and finely at
+// rest.
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
@@ -13,14 +14,9 @@ namespace nautilus::gui {
 
 namespace {
 
-constexpr int kHead = 40, kFoot = 30, kSide = 64;
+constexpr int kHead = 32, kFoot = 30, kSide = 64;
 constexpr double kLeastSpacing = 84;
 constexpr int kFew = 700;  // lines that are drawn one by one
-
-QColor with_alpha(QColor c, double alpha) {
-  c.setAlphaF(float(std::clamp(alpha, 0.0, 1.0)));
-  return c;
-}
 
 // On a ground of its own: to copy is several times quicker than to blend.
 QImage opaque(const QImage& layer, const QColor& ground) {
@@ -121,7 +117,7 @@ void ParallelView::paint_lines(QPainter& p, const std::vector<uint8_t>& which, d
     line.clear();
     for (size_t a = 0; a < data_.axes().size(); ++a)
       line << QPointF(axis_x(int(a)), y_of(double(data_.axes()[a].at[n])));
-    p.setPen(QPen(with_alpha(line_colour(int(n)), alpha), 1.1));
+    p.setPen(QPen(faded(line_colour(int(n)), alpha), 1.1));
     p.drawPolyline(line);
   }
 }
@@ -134,7 +130,7 @@ void ParallelView::paint_line(QPainter& p, int node, const QColor& colour, doubl
   for (size_t a = 0; a < data_.axes().size(); ++a)
     line << QPointF(axis_x(int(a)), y_of(double(data_.axes()[a].at[n])));
   p.setRenderHint(QPainter::Antialiasing);
-  p.setPen(QPen(with_alpha(shared_.theme.background(), 0.9), width + 3));
+  p.setPen(QPen(faded(shared_.theme.background(), 0.9), width + 3));
   p.drawPolyline(line);
   p.setPen(QPen(colour, width));
   p.drawPolyline(line);
@@ -166,7 +162,13 @@ void ParallelView::paint_axes(QPainter& p) const {
     p.drawText(QRectF(x - gap / 2 + 2, 4, gap - 4, 18), Qt::AlignCenter,
                QFontMetricsF(bold).elidedText(title, Qt::ElideMiddle, gap - 4));
     p.setFont(theme.ui());
-    double last = 1e9;
+    const bool missing = std::any_of(a.at.begin(), a.at.end(), [](float v) { return v < 0; });
+    const double none = plot().bottom() + 5;  // the middle of that word
+    if (missing) {
+      p.setPen(theme.muted());
+      p.drawText(QRectF(x - gap / 2, none - 7, gap, 14), Qt::AlignCenter, tr("none"));
+    }
+    double last = missing ? none : 1e9;
     std::vector<AxisTick> ticks = a.ticks;
     std::sort(ticks.begin(), ticks.end(),
               [](const AxisTick& s, const AxisTick& t) { return s.at < t.at; });
@@ -181,20 +183,14 @@ void ParallelView::paint_axes(QPainter& p) const {
       const double w = m.horizontalAdvance(label);
       const bool left = k + 1 == int(data_.axes().size()) && x + 6 + w > extent().width();
       const QRectF box(left ? x - 7 - w : x + 6, y - m.height() / 2, w + 2, m.height());
-      p.fillRect(box, with_alpha(theme.background(), 0.78));
+      p.fillRect(box, faded(theme.background(), 0.78));
       p.setPen(theme.text());
       p.drawText(box, Qt::AlignVCenter | Qt::AlignLeft, label);
-    }
-    const bool missing = std::any_of(a.at.begin(), a.at.end(), [](float v) { return v < 0; });
-    if (missing) {
-      p.setPen(theme.muted());
-      p.drawText(QRectF(x - gap / 2, plot().bottom() - 2, gap, 14), Qt::AlignHCenter | Qt::AlignTop,
-                 tr("none"));
     }
     if (a.brush) {
       const QRectF box(QPointF(x - 7, y_of(a.brush->second)), QPointF(x + 7, y_of(a.brush->first)));
       p.setPen(QPen(theme.accent(), 1.5));
-      p.setBrush(with_alpha(theme.accent(), 0.25));
+      p.setBrush(faded(theme.accent(), 0.25));
       p.drawRect(box);
       p.setBrush(Qt::NoBrush);
     }
@@ -243,7 +239,7 @@ void ParallelView::paint_all(QPainter& p, bool cached) {
   const QPointF origin(axis_x(0), plot().top());
   if (some || !few) {
     if (base_.isNull() || !cached || base_dim_ != some) {
-      base_ = opaque(layer(nullptr, some ? with_alpha(theme.muted(), 0.28) : theme.accent()),
+      base_ = opaque(layer(nullptr, some ? faded(theme.muted(), 0.28) : theme.accent()),
                      theme.background());
       base_dim_ = some;
     }

@@ -13,7 +13,8 @@ constexpr int kNoCandidate = -1;
 
 }  // namespace
 
-ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent) {
+ParallelView::ParallelView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("parallel"), tr("Parallel coordinates"), parent) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setMinimumSize(320, 160);
@@ -55,7 +56,11 @@ ParallelView::ParallelView(Shared shared, QWidget* parent) : View(shared, parent
     data_ = ParallelData();
     lit_.clear();
     lit_count_ = 0;
-    reload_shown();
+    stale_ = true;  // in an event of its own: others have work with a new document, too
+    later_.stop();
+    QTimer::singleShot(0, this, [this] {
+      if (isVisible()) catch_up_soon();
+    });
   });
   connect(&shared_.document, &Document::appended, this, soon);
   connect(&shared_.document, &Document::changed, this, soon);
@@ -163,35 +168,24 @@ void ParallelView::clear_brushes() {
 }
 
 void ParallelView::make_actions() {
-  const auto add = [this](const QString& text, const QKeySequence& key, const QString& tip,
-                          auto run) {
-    auto* a = new QAction(text, this);
-    a->setShortcut(key);
-    a->setShortcutContext(Qt::WidgetShortcut);
-    a->setToolTip(QStringLiteral("%1 (%2)").arg(tip, key.toString()));
-    connect(a, &QAction::triggered, this, run);
-    addAction(a);
-    actions_ << a;
-    return a;
-  };
   const auto axis = [this](auto change) {
     return [this, change] {
       if (!data_.axes().empty()) change(axis_);
     };
   };
-  add(tr("Logarithmic axis"), QKeySequence(Qt::Key_L), tr("Scale of the chosen axis"),
-      axis([this](int a) { set_log(a, !data_.axes()[size_t(a)].log); }));
-  add(tr("Flip axis"), QKeySequence(Qt::Key_F), tr("Turns the chosen axis upside down"),
-      axis([this](int a) { set_flip(a, !data_.axes()[size_t(a)].flip); }));
-  add(tr("Hide axis"), QKeySequence::Delete, tr("Takes the chosen axis away"),
-      axis([this](int a) { show_axis(data_.axes()[size_t(a)].column.id(), false); }));
-  add(tr("Clear brushes"), QKeySequence(Qt::Key_Escape), tr("Lights all lines again"),
-      [this] { clear_brushes(); });
-  QAction* all = add(tr("Also without a time"), QKeySequence(Qt::Key_A),
-                     tr("Shows candidates without a predicted time too"), [this] {
-                       all_candidates_ = !all_candidates_;
-                       reload();
-                     });
+  add_command(tr("Logarithmic axis"), Qt::Key_L, tr("Scale of the chosen axis"),
+              axis([this](int a) { set_log(a, !data_.axes()[size_t(a)].log); }));
+  add_command(tr("Flip axis"), Qt::Key_F, tr("Turns the chosen axis upside down"),
+              axis([this](int a) { set_flip(a, !data_.axes()[size_t(a)].flip); }));
+  add_command(tr("Hide axis"), QKeySequence::Delete, tr("Takes the chosen axis away"),
+              axis([this](int a) { show_axis(data_.axes()[size_t(a)].column.id(), false); }));
+  add_command(tr("Clear brushes"), Qt::Key_Escape, tr("Lights all lines again"),
+              [this] { clear_brushes(); });
+  QAction* all = add_command(tr("Also without a time"), Qt::Key_A,
+                             tr("Shows candidates without a predicted time too"), [this] {
+                               all_candidates_ = !all_candidates_;
+                               reload();
+                             });
   all->setCheckable(true);
 }
 
@@ -202,7 +196,7 @@ void ParallelView::contextMenuEvent(QContextMenuEvent* e) {
   if (!data_.axes().empty()) {
     const ParallelAxis& axis = data_.axes()[size_t(axis_)];
     menu.addSection(axis.column.title());
-    for (int n : {0, 1, 2}) menu.addAction(actions_[n]);
+    for (int n : {0, 1, 2}) menu.addAction(view_actions()[n]);
     if (axis.brush)
       menu.addAction(tr("Clear its brush"), this,
                      [this, k = axis_] { set_brush(k, std::nullopt); });
@@ -216,7 +210,7 @@ void ParallelView::contextMenuEvent(QContextMenuEvent* e) {
     entry->setChecked(data_.axis(c.id()) >= 0);
     connect(entry, &QAction::toggled, this, [this, id = c.id()](bool on) { show_axis(id, on); });
   }
-  for (int n : {3, 4}) menu.addAction(actions_[n]);
+  for (int n : {3, 4}) menu.addAction(view_actions()[n]);
   menu.exec(e->globalPos());
 }
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "gui/models/parallel_data.h"
-#include "gui/views/slices.h"
+#include "gui/models/slices.h"
 #include "gui/views/view.h"
 
 namespace nautilus::gui {
@@ -16,11 +16,8 @@ class ParallelView : public View {
   Q_OBJECT
  public:
   ParallelView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("parallel"); }
-  QString title() const override { return tr("Parallel coordinates"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
   bool busy() const override {
@@ -118,7 +115,6 @@ class ParallelView : public View {
   bool stale_ = true;
   std::optional<QJsonObject> saved_;  // viewport to come back to
   QTimer later_, isolate_, refine_;
-  QList<QAction*> actions_;
 };
 
 }  // namespace nautilus::gui

@@ -3,21 +3,20 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QMenu>
-#include <QToolButton>
 #include <QVBoxLayout>
+
+#include "gui/views/menu_button.h"
 
 namespace nautilus::gui {
 
 RooflineView::RooflineView(Shared shared, QWidget* parent)
-    : View(shared, parent), canvas_(new RooflineCanvas(shared, this)) {
+    : CanvasView(shared, QStringLiteral("roofline"), tr("Roofline"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   make_actions();
   column->addWidget(make_bar());
   column->addWidget(canvas_, 1);
-  setFocusProxy(canvas_);
   connect(canvas_, &RooflineCanvas::roofs_changed, this, &RooflineView::show_roofs);
   connect(canvas_, &RooflineCanvas::settings_changed, this, &RooflineView::show_settings);
   show_roofs();
@@ -25,22 +24,14 @@ RooflineView::RooflineView(Shared shared, QWidget* parent)
 }
 
 void RooflineView::make_actions() {
-  auto add = [this](const QString& text, const QString& tip, auto run) {
-    auto* a = new QAction(text, this);
-    a->setToolTip(tip);
-    a->setStatusTip(tip);
-    connect(a, &QAction::triggered, this, run);
-    actions_ << a;
-    return a;
-  };
-  add(tr("Machine frame"),
-      tr("Freeze the axes to whole decades around the machine's roofs (Space)"),
-      [this] { canvas_->fit(); });
-  add(tr("Fit to data"), tr("Show every candidate that is lit (F)"),
-      [this] { canvas_->fit_data(); });
-  path_ =
-      add(tr("Path"), tr("Draw the path of transforms to the selected candidate, or to the best"),
-          [this](bool on) { canvas_->set_path_shown(on); });
+  add_command(tr("Machine frame"), {},
+              tr("Freeze the axes to whole decades around the machine's roofs (Space)"),
+              [this] { canvas_->fit(); });
+  add_command(tr("Fit to data"), {}, tr("Show every candidate that is lit (F)"),
+              [this] { canvas_->fit_data(); });
+  path_ = add_command(tr("Path"), {},
+                      tr("Draw the path of transforms to the selected candidate, or to the best"),
+                      [this](bool on) { canvas_->set_path_shown(on); });
   path_->setCheckable(true);
 }
 
@@ -68,16 +59,11 @@ QWidget* RooflineView::make_bar() {
           [this] { canvas_->set_level(level_->currentData().toString()); });
   connect(colour_, &QComboBox::activated, this,
           [this](int k) { canvas_->set_colour(k == 1 ? ColourBy::State : ColourBy::Family); });
-  roofs_ = new QToolButton(bar);
-  roofs_->setText(tr("Roofs"));
-  roofs_->setToolTip(tr("Which roofs are drawn, with their values and sources"));
-  roofs_->setAccessibleName(tr("Roofs"));
-  roofs_->setPopupMode(QToolButton::InstantPopup);
-  roofs_menu_ = new QMenu(roofs_);
+  roofs_menu_ = new QMenu(bar);
   roofs_menu_->setToolTipsVisible(true);
-  roofs_->setMenu(roofs_menu_);
-  row->addWidget(roofs_);
-  for (QAction* a : actions_) {
+  row->addWidget(menu_button(
+      tr("Roofs"), tr("Which roofs are drawn, with their values and sources"), roofs_menu_, bar));
+  for (QAction* a : view_actions()) {
     auto* b = new QToolButton(bar);
     b->setDefaultAction(a);
     b->setAutoRaise(true);

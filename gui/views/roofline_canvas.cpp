@@ -9,7 +9,7 @@
 namespace nautilus::gui {
 
 RooflineCanvas::RooflineCanvas(Shared shared, QWidget* parent)
-    : Canvas(parent), shared_(shared), painter_(shared.theme) {
+    : PictureCanvas(parent), shared_(shared), painter_(shared.theme) {
   setObjectName(QStringLiteral("roofline_canvas"));
   setAccessibleName(tr("Roofline"));
   viewport_.least = 8;
@@ -116,6 +116,7 @@ void RooflineCanvas::redraw() {
 }
 
 void RooflineCanvas::find_roofs() {
+  if (std::ranges::find(cloud_.levels, level_.toStdString()) == cloud_.levels.end()) level_.clear();
   roofs_ = roofs_of(shared_.document.session().options.machine, use_);
   for (Roof& r : roofs_) {
     if (auto it = chosen_.find(r.name + r.value_text()); it != chosen_.end()) r.shown = it->second;

@@ -3,22 +3,21 @@
 
 #include <QTimer>
 
-#include "gui/views/canvas.h"
+#include "gui/models/slices.h"
+#include "gui/views/canvas_view.h"
 #include "gui/views/info_card.h"
 #include "gui/views/roofline_painter.h"
-#include "gui/views/slices.h"
-#include "gui/views/view.h"
 
 namespace nautilus::gui {
 
-class RooflineCanvas : public Canvas {
+class RooflineCanvas : public PictureCanvas {
   Q_OBJECT
  public:
   RooflineCanvas(Shared shared, QWidget* parent);
 
   const RooflineCloud& cloud() const { return cloud_; }
   const std::vector<Roof>& roofs() const { return roofs_; }
-  bool busy() const { return waits_for_program_ || later_.isActive() || grow_.busy(); }
+  bool busy() const override { return waits_for_program_ || later_.isActive() || grow_.busy(); }
   // Frozen to the machine's frame until somebody moves it.
   bool frozen() const { return !moved_by_hand(); }
   QRectF frame() const { return frame_; }  // the machine's own; the plot may show more decades
@@ -34,9 +33,9 @@ class RooflineCanvas : public Canvas {
   QPointF screen_point(int node) const;  // of its outermost level shown; NaN if it has none
   const RooflinePainter& painter() const { return painter_; }
   QString describe(int point) const { return card_of(point).plain_text(); }
-  QJsonObject state() const;
-  void set_state(const QJsonObject& j);
-  void paint_on(QPainter& p, const QRectF& page);
+  QJsonObject state() const override;
+  void set_state(const QJsonObject& j) override;
+  void paint_on(QPainter& p, const QRectF& page) override;
 
  public Q_SLOTS:
   void fit_data();  // all lit points and the ridges

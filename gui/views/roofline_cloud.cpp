@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "gui/views/roofline_frame.h"
-#include "gui/views/search_tree_painter.h"
 
 namespace nautilus::gui {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 
 namespace nautilus::gui {
 namespace {

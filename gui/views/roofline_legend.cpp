@@ -3,7 +3,7 @@
 #include <QFontMetricsF>
 #include <algorithm>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/roofline_frame.h"
 
 namespace nautilus::gui {

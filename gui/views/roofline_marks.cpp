@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/roofline_frame.h"
-#include "gui/views/search_tree_painter.h"
 
 namespace nautilus::gui {
 namespace {
@@ -47,8 +46,7 @@ void RooflinePainter::marker(QPainter& p, QPointF at, int level, double size, co
                              Mark mark) const {
   const QColor ground = theme_.background();
   const QColor ink = mark == Mark::Wrong ? theme_.bad() : colour;
-  QColor inside = ground;
-  inside.setAlphaF(0.55F);
+  const QColor inside = faded(ground, 0.55);
   p.setPen(QPen(ink, std::max(1.3, size / 5.5)));
   p.setBrush(mark == Mark::Hollow ? inside : ink);
   p.drawPath(shape_of(level, at, size));
@@ -165,7 +163,7 @@ void RooflinePainter::numbers(Frame& f, const std::vector<QPointF>& stops) {
     if (std::isfinite(s.x())) f.taken.push_back(QRectF(s - QPointF(5, 5), QSizeF(10, 10)));
   f.p.setFont(font(10, true));
   for (size_t k = 0; k < stops.size(); ++k) {
-    if (!f.look.plot.contains(stops[k])) continue;
+    if (!std::isfinite(stops[k].x()) || !f.look.plot.contains(stops[k])) continue;
     QPointF c = stops[k] + QPointF(-11, 9);
     bool placed = false;
     for (double away = 15; away < 60 && !placed; away += 11)
@@ -216,8 +214,7 @@ void RooflinePainter::path_key(Frame& f) {
   f.p.setFont(font(11));
   const QFontMetricsF m(f.p.font());
   const double width = box.width();
-  QColor ground = theme_.background();
-  ground.setAlphaF(0.85F);
+  const QColor ground = faded(theme_.background(), 0.85);
   f.p.setPen(QPen(theme_.line(), 1));
   f.p.setBrush(ground);
   f.p.drawRoundedRect(box, 4, 4);

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/roofline_frame.h"
-#include "gui/views/search_tree_painter.h"
 
 namespace nautilus::gui {
 
@@ -184,8 +183,7 @@ bool RooflinePainter::label(Frame& f, size_t k, const QString& text, QPointF at,
   if (!f.look.plot.contains(place.boundingRect()) || !f.take(place)) return false;
   f.p.save();
   f.p.setTransform(t, true);
-  QColor halo = theme_.background();
-  halo.setAlphaF(0.72F);
+  const QColor halo = faded(theme_.background(), 0.72);
   const double cap = m.capHeight();  // no more than the text, for other roofs may be close
   f.p.fillRect(QRectF(-2, -m.descent() - cap - 1, w + 4, cap + 3), halo);
   f.p.setPen(f.look.roofs[k].secondary() ? theme_.muted() : theme_.text());

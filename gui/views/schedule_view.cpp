@@ -12,12 +12,14 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/views/menu_button.h"
 #include "gui/views/schedule_canvas.h"
 #include "gui/views/step_editor.h"
 
 namespace nautilus::gui {
 
-ScheduleView::ScheduleView(Shared shared, QWidget* parent) : View(shared, parent) {
+ScheduleView::ScheduleView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("schedule"), tr("Schedule tree"), parent) {
   hand_ = new HandSteps(shared_.document, shared_.selection, shared_.bench,
                         shared_.filters.undo_stack(), this);
   canvas_ = new ScheduleCanvas(shared_.theme, this);
@@ -30,11 +32,9 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent) : View(shared, parent
   make_actions();
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(6, 3, 6, 3);
-  transform_button_ = new QToolButton(this);
-  transform_button_->setText(tr("Transform"));
-  transform_button_->setPopupMode(QToolButton::InstantPopup);
-  transform_button_->setMenu(menu_);
-  transform_button_->setToolTip(tr("Apply a transform to the selected node (T, or right click)"));
+  transform_button_ =
+      menu_button(tr("Transform"), tr("Apply a transform to the selected node (T, or right click)"),
+                  menu_, this);
   bar->addWidget(transform_button_);
   for (QAction* a : {undo_, redo_, save_, load_}) {
     auto* b = new QToolButton(this);
@@ -94,67 +94,65 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent) : View(shared, parent
     say(tr("Candidate %1: %2").arg(id).arg(QString::fromStdString(n->decision)),
         n->state == sched::NodeState::Illegal);
   });
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString& channel, const QString& why) {
-            if (asker != this) return;
-            if (channel == QStringLiteral("verdict")) {
-              waiting_verdict_ = false;
-              editor_->set_failed(why);
-            } else {
-              waiting_tree_ = false;
-              canvas_->set_message(why);
-            }
-          });
+  when_bench_fails([this](const QString& channel, const QString& why) {
+    if (channel == QStringLiteral("verdict")) {
+      waiting_verdict_ = false;
+      editor_->set_failed(why);
+    } else {
+      waiting_tree_ = false;
+      canvas_->set_message(why);
+    }
+  });
   ask_tree();
 }
 
 void ScheduleView::make_actions() {
+  add_command(
+      tr("Transform the selected node…"), Qt::Key_T,
+      tr("The menu of transforms, for the node that is selected"), [this] {
+        if (!tree_.boxes.empty())
+          menu_->popup(transform_button_->mapToGlobal(QPoint(0, transform_button_->height())));
+      });
+  add_command(
+      tr("Apply the step"), Qt::CTRL | Qt::Key_Return,
+      tr("Applies the transform as its form stands, once its verdict is known"), [this] {
+        if (editor_->active() && editor_->attempt() && !editor_->attempt()->verdict.malformed)
+          apply(editor_->attempt()->step);
+      });
+  make_undo_actions();
+  save_ = add_command(tr("Save script…"), {},
+                      tr("Save the steps that lead to this schedule as STEPS.json, as `nautilusc "
+                         "apply` reads it"),
+                      [this] {
+                        const QString file = QFileDialog::getSaveFileName(
+                            this, tr("Save the script"), QStringLiteral("STEPS.json"),
+                            tr("Scripts (*.json)"));
+                        if (!file.isEmpty()) save_script(file);
+                      });
+  load_ =
+      add_command(tr("Replay script…"), {},
+                  tr("Apply the steps of a STEPS.json to the program as it was written"), [this] {
+                    const QString file = QFileDialog::getOpenFileName(
+                        this, tr("Replay a script"), QString(), tr("Scripts and plans (*.json)"));
+                    if (!file.isEmpty()) load_script(file);
+                  });
+  add_command(tr("Show all of the tree"), {}, tr("Show all of the tree (Space)"),
+              [this] { canvas_->show_all(); });
+}
+
+// Of the window's one stack.
+void ScheduleView::make_undo_actions() {
   undo_ = hand_->undo_stack().createUndoAction(this, tr("Undo"));
   undo_->setIconText(tr("↶ Undo"));
   undo_->setToolTip(
       tr("Take back the last step or filter: back to the candidate that the step was applied to; "
          "what was tried stays in the search tree (Ctrl+Z)"));
+  undo_->setShortcut(QKeySequence("Ctrl+Z"));
   redo_ = hand_->undo_stack().createRedoAction(this, tr("Redo"));
   redo_->setIconText(tr("↷ Redo"));
   redo_->setToolTip(tr("Forward again (Ctrl+Shift+Z)"));
-  save_ = new QAction(tr("Save script…"), this);
-  save_->setToolTip(
-      tr("Save the steps that lead to this schedule as STEPS.json, as `nautilusc "
-         "apply` reads it"));
-  load_ = new QAction(tr("Replay script…"), this);
-  load_->setToolTip(tr("Apply the steps of a STEPS.json to the program as it was written"));
-  undo_->setShortcut(QKeySequence("Ctrl+Z"));
   redo_->setShortcuts({QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")});
-  for (QAction* a : {undo_, redo_}) a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  connect(save_, &QAction::triggered, this, [this] {
-    const QString file = QFileDialog::getSaveFileName(
-        this, tr("Save the script"), QStringLiteral("STEPS.json"), tr("Scripts (*.json)"));
-    if (!file.isEmpty()) save_script(file);
-  });
-  connect(load_, &QAction::triggered, this, [this] {
-    const QString file = QFileDialog::getOpenFileName(this, tr("Replay a script"), QString(),
-                                                      tr("Scripts and plans (*.json)"));
-    if (!file.isEmpty()) load_script(file);
-  });
-  auto* fit = new QAction(tr("Show all of the tree"), this);
-  fit->setToolTip(tr("Show all of the tree (Space)"));
-  connect(fit, &QAction::triggered, this, [this] { canvas_->show_all(); });
-  auto* choose = new QAction(tr("Transform the selected node…"), this);
-  choose->setShortcut(Qt::Key_T);
-  choose->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  connect(choose, &QAction::triggered, this, [this] {
-    if (!tree_.boxes.empty())
-      menu_->popup(transform_button_->mapToGlobal(QPoint(0, transform_button_->height())));
-  });
-  auto* apply_now = new QAction(tr("Apply the step"), this);
-  apply_now->setShortcut(Qt::CTRL | Qt::Key_Return);
-  apply_now->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  connect(apply_now, &QAction::triggered, this, [this] {
-    if (editor_->active() && editor_->attempt() && !editor_->attempt()->verdict.malformed)
-      apply(editor_->attempt()->step);
-  });
-  actions_ = {choose, apply_now, undo_, redo_, save_, load_, fit};
-  addActions(actions_);
+  for (QAction* a : {undo_, redo_}) add_command(a);
 }
 
 QAction* ScheduleView::own_action(const QKeyEvent& e) const {
@@ -226,10 +224,7 @@ void ScheduleView::ask_tree() {
   if (id != told_) note_->clear();
   if (!shared_.document.node(id)) {
     waiting_tree_ = false;
-    show_tree({{},
-               shared_.document.empty() ? "Open a session, or explore a kernel."
-                                        : "Select a candidate to see its schedule.",
-               false});
+    show_tree({{}, nothing_selected(tr("to see its schedule")).toStdString(), false});
     return;
   }
   waiting_tree_ = true;

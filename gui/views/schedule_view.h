@@ -20,12 +20,9 @@ class ScheduleView : public View {
   Q_OBJECT
  public:
   ScheduleView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("schedule"); }
-  QString title() const override { return tr("Schedule tree"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QSizeF picture_size() const override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return actions_; }
   bool busy() const override { return waiting_tree_ || waiting_verdict_ || hand_->busy(); }
 
   // For those who steer a live search: it adds the nodes itself.
@@ -52,6 +49,7 @@ class ScheduleView : public View {
  private:
   QAction* own_action(const QKeyEvent& e) const;
   void make_actions();
+  void make_undo_actions();
   void fill_menu();
   void ask_tree();
   void show_tree(const TreeAnswer& a);
@@ -71,7 +69,6 @@ class ScheduleView : public View {
   QLabel* note_;
   QToolButton* transform_button_;
   QMenu* menu_;
-  QList<QAction*> actions_;
   QAction *undo_, *redo_, *save_, *load_;
   TreePicture tree_;
   int shown_ = -2;       // the candidate whose tree is here

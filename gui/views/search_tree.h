@@ -1,34 +1,20 @@
 // The search tree view: what the search tried, from the program as it was written on the left to
-// whole plans on the right, and a slider that replays it. Candidates carry no time stamps; their
-// numbers count up in the order in which the search made them, so that order is what is replayed.
+// whole plans on the right, and a slider that replays it.
 #pragma once
 
-#include <QTimer>
-
 #include "gui/views/search_tree_canvas.h"
-#include "gui/views/view.h"
 
 class QLabel;
-class QSlider;
-class QToolButton;
 
 namespace nautilus::gui {
 
-class SearchTreeView : public View {
+class ReplayBar;
+
+class SearchTreeView : public CanvasView<SearchTreeCanvas> {
   Q_OBJECT
  public:
   SearchTreeView(Shared shared, QWidget* parent);
-  SearchTreeCanvas* canvas() const { return canvas_; }
-
-  QString name() const override { return QStringLiteral("tree"); }
-  QString title() const override { return tr("Search tree"); }
-  void paint_picture(QPainter& p, const QRectF& page) override { canvas_->paint_on(p, page); }
-  QSizeF picture_size() const override { return canvas_->size(); }
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return actions_; }
-  QJsonObject viewport() const override { return canvas_->state(); }
-  void set_viewport(const QJsonObject& j) override { canvas_->set_state(j); }
-  bool busy() const override { return canvas_->busy(); }
 
  Q_SIGNALS:
   // A candidate became the root of the picture (double click, Shift+Enter); 0: the whole tree.
@@ -37,17 +23,11 @@ class SearchTreeView : public View {
 
  private:
   void make_actions();
-  QWidget* make_replay();
-  void show_replay();
   void show_root(int node);
-  void play_step();
 
-  SearchTreeCanvas* canvas_;
-  QToolButton* play_ = nullptr;
-  QSlider* slider_ = nullptr;
-  QLabel *step_ = nullptr, *path_ = nullptr;
-  QTimer timer_;
-  QList<QAction*> actions_;
+  ReplayBar* replay_ = nullptr;
+  QLabel* path_ = nullptr;
+  QAction* everything_ = nullptr;
 };
 
 }  // namespace nautilus::gui

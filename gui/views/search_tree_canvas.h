@@ -4,22 +4,22 @@
 
 #include <optional>
 
-#include "gui/views/canvas.h"
+#include "gui/models/slices.h"
+#include "gui/views/canvas_view.h"
 #include "gui/views/info_card.h"
 #include "gui/views/latest_job.h"
 #include "gui/views/search_tree_painter.h"
-#include "gui/views/view.h"
 
 namespace nautilus::gui {
 
-class SearchTreeCanvas : public Canvas {
+class SearchTreeCanvas : public PictureCanvas {
   Q_OBJECT
  public:
   SearchTreeCanvas(Shared shared, QWidget* parent);
 
   const SearchTreePicture& picture() const { return picture_; }
   const std::vector<TreeFact>& facts() const { return question_.facts; }
-  bool busy() const { return job_.busy(); }
+  bool busy() const override { return job_.busy() || reading_.busy(); }
   // Replay: candidates from `limit` on are not there yet; -1: all are, also those still to come.
   void set_limit(int limit);
   int limit() const;
@@ -37,9 +37,9 @@ class SearchTreeCanvas : public Canvas {
   void go_to(int node);
   int best() const { return look().best(); }
   QRectF screen_box(int node) const;  // of the item that shows it
-  QJsonObject state() const;
-  void set_state(const QJsonObject& j);
-  void paint_on(QPainter& p, const QRectF& page);
+  QJsonObject state() const override;
+  void set_state(const QJsonObject& j) override;
+  void paint_on(QPainter& p, const QRectF& page) override;
 
  public Q_SLOTS:
   void fit() override;  // all that is shown, unless it would be too small to see
@@ -62,7 +62,9 @@ class SearchTreeCanvas : public Canvas {
 
  private:
   void document_reset();
-  void document_appended(int first, int last);
+  void document_appended();
+  bool read_some();
+  TreeFact fact(const sched::SearchNode& n) const;
   void refresh(int node);
   void unhide(int node);  // shown by itself, its ancestors open
   void selection_changed(unsigned parts);
@@ -80,6 +82,7 @@ class SearchTreeCanvas : public Canvas {
   Shared shared_;
   TreeQuestion question_;
   SearchTreePicture picture_;
+  Slices reading_;  // the document's candidates, after a new one
   LatestJob<SearchTreePicture> job_;
   mutable SearchTreePainter painter_;
   int limit_ = -1;

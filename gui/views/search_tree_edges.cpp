@@ -2,7 +2,7 @@
 #include <QPainterPath>
 #include <cmath>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/search_tree_frame.h"
 
 namespace nautilus::gui {

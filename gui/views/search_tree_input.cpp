@@ -1,26 +1,13 @@
 // Mouse and keys of the search tree's canvas.
 #include <QAccessible>
 #include <QKeyEvent>
-#include <nlohmann/json.hpp>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
+#include "gui/models/verdict_data.h"
 #include "gui/views/search_tree_canvas.h"
-#include "polyhedral/json_text.h"
 
 namespace nautilus::gui {
 namespace {
-
-// "tile(node 3, sizes -1 -1 64)"
-QString step_text(const poly::TransformStep& s) {
-  QString text = QString::fromStdString(s.name);
-  const nlohmann::json j = poly::read_json(s.params);
-  QStringList parts;
-  if (j.is_object())
-    for (auto& [key, value] : j.items())
-      parts << QString::fromStdString(
-          key + " " + (value.is_string() ? value.get<std::string>() : value.dump()));
-  return parts.isEmpty() ? text : text + u'(' + parts.join(QStringLiteral(", ")) + u')';
-}
 
 QString steps_text(const std::vector<poly::TransformStep>& steps) {
   QStringList lines;
@@ -29,7 +16,7 @@ QString steps_text(const std::vector<poly::TransformStep>& steps) {
       lines << QStringLiteral("and %1 more").arg(steps.size() - 4);
       break;
     }
-    lines << step_text(s);
+    lines << QString::fromStdString(step_text(s));
   }
   return lines.join(u'\n');
 }
@@ -215,14 +202,14 @@ bool SearchTreeCanvas::key(QKeyEvent* e) {
     case Qt::Key_Escape:
       if (!shared_.selection.now().isolated.empty()) return shared_.selection.isolate({}), true;
       if (question_.root == 0) return false;
-      set_root(e->key() == Qt::Key_Escape ? 0 : question_.facts[question_.root].parent);
+      set_root(e->key() == Qt::Key_Escape ? 0 : shared_.document.node(question_.root)->parent);
       return true;
   }
   return false;
 }
 
 void SearchTreeCanvas::go_to(int node) {
-  if (node < 0 || node >= static_cast<int>(question_.facts.size())) return;
+  if (!shared_.document.node(node)) return;
   shared_.selection.select(node);
   cursor_ = {node, Group::None};
   to_reveal_ = node;
@@ -232,8 +219,8 @@ void SearchTreeCanvas::go_to(int node) {
 
 void SearchTreeCanvas::unhide(int node) {
   question_.shown.insert(node);
-  for (int up = question_.facts[node].parent; up >= 0; up = question_.facts[up].parent)
-    if (auto it = question_.open.find(up); it != question_.open.end() && !it->second)
+  for (int up : shared_.document.path(node))
+    if (auto it = question_.open.find(up); up != node && it != question_.open.end() && !it->second)
       question_.open.erase(it);
 }
 
@@ -241,7 +228,7 @@ void SearchTreeCanvas::unhide(int node) {
 void SearchTreeCanvas::selection_changed(unsigned parts) {
   if (parts & Selection::Node) {
     const int node = shared_.selection.now().node;
-    if (node >= 0 && node < static_cast<int>(question_.facts.size())) {
+    if (shared_.document.node(node)) {
       cursor_ = {node, Group::None};
       const bool known = node < static_cast<int>(picture_.item_of.size());
       const int item = known ? picture_.item_of[node] : -1;

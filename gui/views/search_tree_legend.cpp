@@ -1,7 +1,7 @@
 // What glyphs, colours and marks of the search tree mean.
 #include <QFontMetricsF>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/search_tree_painter.h"
 
 namespace nautilus::gui {

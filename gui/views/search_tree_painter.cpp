@@ -2,27 +2,17 @@
 
 #include <algorithm>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/search_tree_frame.h"
 
 namespace nautilus::gui {
 
 using sched::NodeState;
 
-QColor mixed(const QColor& a, const QColor& b, double t) {
-  return QColor::fromRgbF(static_cast<float>(a.redF() * (1 - t) + b.redF() * t),
-                          static_cast<float>(a.greenF() * (1 - t) + b.greenF() * t),
-                          static_cast<float>(a.blueF() * (1 - t) + b.blueF() * t));
-}
-
-QColor ink_on(const QColor& c) {
-  const double light = 0.299 * c.redF() + 0.587 * c.greenF() + 0.114 * c.blueF();
-  return light > 0.55 ? QColor(20, 20, 20) : QColor(Qt::white);
-}
-
 int TreeLook::best() const {
   const bool whole = limit >= static_cast<int>(facts.size());
-  if (whole && !document.best().empty()) return document.best().front();
+  if (whole && !document.best().empty() && document.best().front() < limit)
+    return document.best().front();
   const int last = std::min(limit, static_cast<int>(picture.best_so_far.size())) - 1;
   return last < 0 ? -1 : picture.best_so_far[last];
 }

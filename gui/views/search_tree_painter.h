@@ -64,8 +64,4 @@ class SearchTreePainter {
   QHash<std::pair<int, int>, QString> folds_;
 };
 
-QColor mixed(const QColor& a, const QColor& b, double share_of_b);
-// Black or white, whichever is read better on `ground`.
-QColor ink_on(const QColor& ground);
-
 }  // namespace nautilus::gui

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "gui/views/quantity.h"
+#include "gui/models/quantity.h"
 #include "gui/views/search_tree_shape.h"
 
 namespace nautilus::gui {
@@ -75,7 +75,9 @@ SearchTreePicture make_tree_picture(const TreeQuestion& q) {
   return p;
 }
 
-QRectF SearchTreePicture::box(int i) const { return {x[i], y[i] - height[i] / 2.0, width[i], height[i]}; }
+QRectF SearchTreePicture::box(int i) const {
+  return {x[i], y[i] - height[i] / 2.0, width[i], height[i]};
+}
 
 QRectF SearchTreePicture::toggle_box(int i) const {
   const double w = toggle_width(items[i]);

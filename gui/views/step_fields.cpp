@@ -149,11 +149,10 @@ class IntegerListField : public StepField {
       if (v[k].is_number_integer())
         spins_[static_cast<qsizetype>(k)]->setValue(as_int(v[k].get<int64_t>()));
   }
-  void refresh(const TreePicture& tree, const poly::TransformInfo&, const json& params) override {
-    if (!params.contains("node") || !params["node"].is_number_integer()) return;
-    const int row = tree.row_of(params["node"].get<int>());
-    if (row < 0) return;
-    const auto& members = tree.boxes[static_cast<size_t>(row)].members;
+  void refresh(const TreePicture& tree, const poly::TransformInfo& t, const json& params) override {
+    const TreeBox* band = main_node(tree, t, params);
+    if (!band) return;
+    const auto& members = band->members;
     make(std::max<size_t>(1, members.size()));
     for (qsizetype k = 0; k < spins_.size() && k < static_cast<qsizetype>(members.size()); ++k) {
       const QString name = QString::fromStdString(members[static_cast<size_t>(k)].name);
@@ -258,7 +257,7 @@ class NameListField : public StepField {
       if (choices_.empty() ||
           std::find(choices_.begin(), choices_.end(), n.toStdString()) != choices_.end())
         kept << n;
-    const bool order = info_.name == "order";
+    const bool order = info_.role == poly::ParamRole::MemberOrder;
     if (order && kept.size() != static_cast<qsizetype>(choices_.size())) {
       kept.clear();
       for (const std::string& n : choices_) kept << QString::fromStdString(n);

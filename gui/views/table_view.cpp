@@ -27,11 +27,8 @@ class CandidateDelegate : public QStyledItemDelegate {
     const Selected& now = shared_.selection.now();
     const bool dim = !now.isolated.empty() && !now.isolated.count(node);
     if (dim) p->setOpacity(0.35);
-    if (node == shared_.selection.hovered()) {
-      QColor c = shared_.theme.warning();
-      c.setAlphaF(0.2F);
-      p->fillRect(o.rect, c);
-    }
+    if (node == shared_.selection.hovered())
+      p->fillRect(o.rect, faded(shared_.theme.warning(), 0.2));
     QStyledItemDelegate::paint(p, o, index);
     p->setOpacity(1);
   }
@@ -51,7 +48,8 @@ class CandidateDelegate : public QStyledItemDelegate {
 }  // namespace
 
 TableView::TableView(Shared shared, QWidget* parent)
-    : View(shared, parent), model_(shared.document, shared.filters, shared.theme) {
+    : View(shared, QStringLiteral("table"), tr("Table"), parent),
+      model_(shared.document, shared.filters, shared.theme) {
   build();
   make_actions();
   connect(&model_, &CandidateTable::rows_changed, this, [this] {
@@ -144,30 +142,19 @@ void TableView::build() {
 }
 
 void TableView::make_actions() {
-  const auto add = [this](const QString& text, const QKeySequence& key, const QString& tip,
-                          auto run) {
-    auto* a = new QAction(text, this);
-    a->setShortcut(key);
-    a->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    a->setToolTip(tip);
-    connect(a, &QAction::triggered, this, run);
-    addAction(a);
-    actions_ << a;
-  };
-  add(tr("Copy rows"), QKeySequence::Copy, tr("The selected rows as text with tabs"),
-      [this] { copy(); });
-  add(tr("Filter by this value"), QKeySequence(Qt::Key_F),
-      tr("Only candidates like the current cell"),
-      [this] { filter_by(table_->currentIndex(), false); });
-  add(tr("Pin"), QKeySequence(Qt::Key_P), tr("Pins the current candidate, or takes the pin away"),
-      [this] {
-        const QModelIndex i = table_->currentIndex();
-        if (!i.isValid()) return;
-        const int node = model_.node_at(i.row());
-        shared_.document.set_pinned(node, !shared_.document.pinned(node));
-      });
-  add(tr("Show all again"), QKeySequence(Qt::Key_Escape), tr("Ends the isolation of rows"),
-      [this] { shared_.selection.isolate({}); });
+  add_command(tr("Copy rows"), QKeySequence::Copy, tr("The selected rows as text with tabs"),
+              [this] { copy(); });
+  add_command(tr("Filter by this value"), Qt::Key_F, tr("Only candidates like the current cell"),
+              [this] { filter_by(table_->currentIndex(), false); });
+  add_command(tr("Pin"), Qt::Key_P, tr("Pins the current candidate, or takes the pin away"),
+              [this] {
+                const QModelIndex i = table_->currentIndex();
+                if (!i.isValid()) return;
+                const int node = model_.node_at(i.row());
+                shared_.document.set_pinned(node, !shared_.document.pinned(node));
+              });
+  add_command(tr("Show all again"), Qt::Key_Escape, tr("Ends the isolation of rows"),
+              [this] { shared_.selection.isolate({}); });
 }
 
 void TableView::widths() {
@@ -345,8 +332,7 @@ void TableView::paint_picture(QPainter& p, const QRectF& page) {
 }
 
 QJsonObject TableView::viewport() const {
-  const int c = model_.sort_column();
-  return {{"sort", c >= 0 ? model_.columns()[size_t(c)].id() : QString()},
+  return {{"sort", model_.sort_id()},
           {"descending", model_.sort_order() == Qt::DescendingOrder},
           {"show", show_->currentIndex()},
           {"top", top_->value()},
@@ -358,8 +344,9 @@ void TableView::set_viewport(const QJsonObject& v) {
   for (const QJsonValue& h : v["hidden"].toArray()) hidden_ << h.toString();
   top_->setValue(v["top"].toInt(50));
   show_->setCurrentIndex(std::clamp(v["show"].toInt(), 0, 2));
-  const int c = model_.column(v["sort"].toString());
-  if (c >= 0) model_.sort(c, v["descending"].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
+  if (v.contains("sort"))
+    model_.sort_by(v["sort"].toString(),
+                   v["descending"].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
   widths();
 }
 

@@ -15,13 +15,11 @@ class TableView : public View {
   Q_OBJECT
  public:
   TableView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("table"); }
-  QString title() const override { return tr("Table"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
-  QList<QAction*> view_actions() override { return actions_; }
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
+  bool busy() const override { return model_.busy(); }
 
   CandidateTable& model() { return model_; }
   QTableView* table() { return table_; }
@@ -44,7 +42,6 @@ class TableView : public View {
   QComboBox* show_ = nullptr;
   QSpinBox* top_ = nullptr;
   QLabel* count_ = nullptr;
-  QList<QAction*> actions_;
   bool following_ = false;  // the selection changes the table, not the reverse
   QStringList hidden_;      // columns
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gui/models/quantity.h"
 #include "gui/models/tree_data.h"
 #include "gui/views/iteration_scene.h"
 #include "gui/views/step_editor.h"
@@ -22,6 +23,10 @@ QString why_code(const std::string& s) {
 }
 QString why_coloured(const QString& s, const QColor& c) {
   return QStringLiteral("<span style='color:%1'><b>%2</b></span>").arg(c.name(), s);
+}
+QString sentence(QString s) {
+  s[0] = s[0].toUpper();
+  return s.endsWith(u'.') ? s : s + u'.';
 }
 QString why_heading(const QString& s) {
   return QStringLiteral("<p style='margin:10px 0 2px 0'><b>%1</b></p>").arg(s);
@@ -54,7 +59,7 @@ QString witness_html(const WitnessStory& w, const Theme& theme) {
                  .arg(value);
   const QString row = QStringLiteral("<tr><td style='padding-right:10px'>%1</td><td>%2</td></tr>");
   QString out = why_heading(QObject::tr("Witness"));
-  out += QStringLiteral("<table>");
+  out += QStringLiteral("<table style='margin-bottom:8px'>");
   out += row.arg(QObject::tr("this"),
                  statement_link(w.source) + u' ' + values(w.source_dims, w.source_at));
   out += row.arg(why_coloured(QObject::tr("must come before"), theme.bad()),
@@ -98,8 +103,8 @@ QString repair_html(const RepairStory& r, const Theme& theme) {
     out += QStringLiteral("</table>");
   }
   out += QStringLiteral("<p>%1 %2</p>").arg(QObject::tr("Numerics:"), why_text(r.numerics));
-  if (!r.lazy.empty()) out += QStringLiteral("<p>%1</p>").arg(why_text(r.lazy));
-  if (!r.note.empty()) out += QStringLiteral("<p>%1</p>").arg(why_text(r.note));
+  for (const std::string& remark : {r.lazy, r.note})
+    if (!remark.empty()) out += QStringLiteral("<p>%1</p>").arg(sentence(why_text(remark)));
   return out;
 }
 
@@ -152,15 +157,16 @@ QString inherited_html(const Why& w, const WhyContext& c, const Theme& theme) {
 
 QString numbers_html(const Why& w, const Theme& theme) {
   if (w.numbers.empty()) return QString();
-  QString out = why_heading(QObject::tr("Numbers")) + QStringLiteral("<table>");
+  QString out =
+      why_heading(QObject::tr("Numbers")) + QStringLiteral("<table style='margin-bottom:8px'>");
   for (const WhyNumber& n : w.numbers) {
+    const QString unit = QString::fromStdString(n.unit);
     QString limit;
     if (n.limit) {
-      limit =
-          QObject::tr("%1 %2").arg(why_text(n.limit_name), why_text(number_text(*n.limit, n.unit)));
+      limit = QObject::tr("%1 %2").arg(why_text(n.limit_name), quantity_text(*n.limit, unit));
       if (*n.limit > 0) limit += QStringLiteral(" (%1 %)").arg(100 * n.value / *n.limit, 0, 'f', 0);
     }
-    const QString value = why_text(number_text(n.value, n.unit));
+    const QString value = quantity_text(n.value, unit);
     out +=
         QStringLiteral(
             "<tr><td style='padding-right:10px'>%1</td><td "

@@ -76,7 +76,8 @@ void WhyPicture::paintEvent(QPaintEvent*) {
   paint_on(p, rect());
 }
 
-WhyView::WhyView(Shared shared, QWidget* parent) : View(shared, parent) {
+WhyView::WhyView(Shared shared, QWidget* parent)
+    : View(shared, QStringLiteral("why"), tr("Why"), parent) {
   splitter_ = new QSplitter(Qt::Vertical, this);
   text_ = new QTextBrowser(splitter_);
   text_->setOpenLinks(false);
@@ -113,12 +114,10 @@ WhyView::WhyView(Shared shared, QWidget* parent) : View(shared, parent) {
     if (!waiting_ && why_.node >= 0) show_why();
     picture_->update();
   });
-  connect(&shared_.bench, &Bench::failed, this,
-          [this](QObject* asker, const QString&, const QString& why) {
-            if (asker != this) return;
-            waiting_ = false;
-            say(why);
-          });
+  when_bench_fails([this](const QString&, const QString& why) {
+    waiting_ = false;
+    say(why);
+  });
   ask();
 }
 
@@ -159,8 +158,7 @@ void WhyView::ask() {
   const sched::SearchNode* n = shared_.document.node(id);
   if (!n) {
     waiting_ = false;
-    return say(shared_.document.empty() ? tr("Open a session, or explore a kernel.")
-                                        : tr("Select a candidate to see why it is what it is."));
+    return say(nothing_selected(tr("to see why it is what it is")));
   }
   const WhyContext context = context_of(*n);
   text_->setHtml(why_html(why_, *n, context, shared_.theme) +

@@ -38,8 +38,6 @@ class WhyView : public View {
   Q_OBJECT
  public:
   WhyView(Shared shared, QWidget* parent);
-  QString name() const override { return QStringLiteral("why"); }
-  QString title() const override { return tr("Why"); }
   void paint_picture(QPainter& p, const QRectF& page) override;
   QSizeF picture_size() const override;
   QList<QJsonObject> export_rows() const override;

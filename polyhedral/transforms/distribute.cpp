@@ -74,7 +74,7 @@ TransformInfo info_distribute() {
       "7: filter S_a, S_b\n  8: band [i = i]\n    9: sequence\n      2: filter S_a\n      4: "
       "filter S_b";
   t.after = "2: filter S_a\n  8: band [i = i]\n4: filter S_b\n  10: band [i_2 = i]";
-  t.params = {edit::node_info("the band, right above a sequence")};
+  t.params = {edit::node_info("the band, right above a sequence", ParamRole::BandAboveSequence)};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
         Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "distribute");

@@ -175,13 +175,11 @@ NodePtr renamed(const Schedule& s, const NodePtr& n, std::vector<std::string>& t
   return with_members(*out, std::move(members));
 }
 
-ParamInfo node_info(std::string help, std::string name) {
-  ParamInfo p{std::move(name), ParamKind::Node, std::move(help), 0, 0, {}, false};
-  return p;
+ParamInfo node_info(std::string help, ParamRole role, std::string name) {
+  return {std::move(name), ParamKind::Node, std::move(help), 0, 0, {}, false, role};
 }
-ParamInfo member_info(std::string help, std::string name) {
-  ParamInfo p{std::move(name), ParamKind::Name, std::move(help), 0, 0, {}, false};
-  return p;
+ParamInfo member_info(std::string help, ParamRole role, std::string name) {
+  return {std::move(name), ParamKind::Name, std::move(help), 0, 0, {}, false, role};
 }
 
 }  // namespace nautilus::poly::edit

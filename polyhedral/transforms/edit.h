@@ -45,7 +45,8 @@ Expected<Schedule> edited(const std::string& asked, const Outcome& o);
 // The subtree of `n` with fresh ids and unique member names.
 NodePtr renamed(const Schedule& s, const NodePtr& n, std::vector<std::string>& taken);
 
-ParamInfo node_info(std::string help, std::string name = "node");
-ParamInfo member_info(std::string help, std::string name = "member");
+ParamInfo node_info(std::string help, ParamRole role = ParamRole::Band, std::string name = "node");
+ParamInfo member_info(std::string help, ParamRole role = ParamRole::Member,
+                      std::string name = "member");
 
 }  // namespace nautilus::poly::edit

@@ -145,10 +145,31 @@ TransformInfo info_fuse() {
   t.after =
       "1: sequence\n  7: filter S_a, S_b\n    8: band [i = i]\n      9: sequence\n        2: "
       "filter S_a\n          3: band [j = j]\n        4: filter S_b";
-  t.params = {edit::node_info("the sequence"),
-              {"first", ParamKind::Integer, "first child to fuse, from 0", 0, 100000, {}, false},
-              {"last", ParamKind::Integer, "last child to fuse", 0, 100000, {}, false},
-              {"depth", ParamKind::Integer, "how many members to share", 1, 1000, {}, false}};
+  t.params = {edit::node_info("the sequence", ParamRole::Sequence),
+              {"first",
+               ParamKind::Integer,
+               "first child to fuse, from 0",
+               0,
+               100000,
+               {},
+               false,
+               ParamRole::FirstChild},
+              {"last",
+               ParamKind::Integer,
+               "last child to fuse",
+               0,
+               100000,
+               {},
+               false,
+               ParamRole::LastChild},
+              {"depth",
+               ParamKind::Integer,
+               "how many members to share",
+               1,
+               1000,
+               {},
+               false,
+               ParamRole::SharedMembers}};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
         Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Sequence, "fuse");

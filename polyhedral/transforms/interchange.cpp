@@ -34,7 +34,8 @@ TransformInfo info_interchange() {
                0,
                0,
                {},
-               false}};
+               false,
+               ParamRole::MemberOrder}};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
         Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "interchange");

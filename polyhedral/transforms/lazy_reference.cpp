@@ -83,7 +83,7 @@ TransformInfo info_lazy_reference() {
   t.after = "5: band [j0:64 = floor(j/64)]  repairs S_l (lazy m)";
   ParamInfo on{
       "on", ParamKind::Choice, "yes: keep stale references; no: do not", 0, 0, {"yes", "no"}, true};
-  t.params = {edit::node_info("the band with the repairs"), on};
+  t.params = {edit::node_info("the band with the repairs", ParamRole::BandWithRepairs), on};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
         Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "lazy_reference");

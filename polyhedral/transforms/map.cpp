@@ -111,14 +111,17 @@ TransformInfo info_map() {
                0,
                0,
                {},
-               false},
+               false,
+               ParamRole::Members},
               {"mapping",
                ParamKind::Choice,
                "what to map them to",
                0,
                0,
                {"serial", "grid", "warpgroup", "tile", "unroll"},
-               false}};
+               false,
+               ParamRole::Value,
+               "grid"}};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
         Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "map");

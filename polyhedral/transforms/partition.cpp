@@ -186,14 +186,16 @@ TransformInfo info_partition() {
   t.after =
       "4: filter { S_b[i] : i < 64 }\n  5: band [i = i]\n9: filter { S_b[i] : i >= 64 }\n  10: "
       "band [i_2 = i]";
-  t.params = {edit::node_info("a filter or a band"),
+  t.params = {edit::node_info("a filter or a band", ParamRole::FilterOrBand),
               {"condition",
                ParamKind::Text,
                "\"full\", or an isl set over statement instances",
                0,
                0,
                {},
-               false}};
+               false,
+               ParamRole::Instances,
+               "full"}};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
         const std::string text = p.at("condition").get<std::string>();

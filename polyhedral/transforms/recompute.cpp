@@ -225,8 +225,8 @@ TransformInfo info_recompute() {
       "sequence\n  filter S_P[i, j]: P[i,j] = exp(S[i,j] - m[i])\n    band [i, j]\n  filter S_l[i, "
       "j]: l[i] += P[i,j]\n    band [i, j]";
   t.after = "sequence\n  filter S_l[i, j]: l[i] += exp(S[i,j] - m[i])\n    band [i, j]";
-  t.params = {{"stmt", ParamKind::Name, "the producer", 0, 0, {}, false},
-              {"into", ParamKind::Name, "the consumer", 0, 0, {}, false},
+  t.params = {{"stmt", ParamKind::Name, "the producer", 0, 0, {}, false, ParamRole::Producer},
+              {"into", ParamKind::Name, "the consumer", 0, 0, {}, false, ParamRole::Reader},
               {"dims",
                ParamKind::NameList,
                "dimensions of the consumer that the copy gets; default: all that do not choose the "
@@ -234,14 +234,16 @@ TransformInfo info_recompute() {
                0,
                0,
                {},
-               true},
+               true,
+               ParamRole::Axis},
               {"at",
                ParamKind::Node,
                "sequence in which the copy runs; default: the outermost legal one",
                0,
                0,
                {},
-               true}};
+               true,
+               ParamRole::Sequence}};
   t.apply = recompute;
   t.edit = [](const Schedule& s, const nlohmann::json& params) {
     return edit::edited("recompute", requested(s, params, false));

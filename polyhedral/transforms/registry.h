@@ -13,6 +13,36 @@
 namespace nautilus::poly {
 
 enum class ParamKind : uint8_t { Node, Integer, IntegerList, Name, NameList, Choice, Text };
+// What a parameter is about in a schedule tree, for whoever offers values: the explorer's forms.
+enum class ParamRole : uint8_t {
+  Value,  // a value of its kind, of no part of the tree
+  // Node:
+  Band,
+  BandAboveSequence,
+  BandWithRepairs,
+  Sequence,
+  RootSequence,
+  Filter,
+  FilterOrBand,
+  ReaderBand,  // of what reads the results of the node chosen before
+  // Name, NameList:
+  Member,       // of the band chosen before
+  OtherMember,  // than the one chosen before
+  Members,      // some, or "*"
+  MemberOrder,  // each once
+  Producer,     // a statement that others read
+  Reader,       // a statement that reads the producer's results
+  Statements,
+  Temporary,
+  Axis,
+  Payments,  // "source > reader"
+  // Integer:
+  FirstChild,  // of the sequence chosen before
+  LastChild,
+  SharedMembers,  // of the bands below those children
+  // Text:
+  Instances,
+};
 struct ParamInfo {
   std::string name;
   ParamKind kind;
@@ -20,6 +50,8 @@ struct ParamInfo {
   int64_t min = 0, max = 0;          // Integer(List)
   std::vector<std::string> choices;  // Choice
   bool optional = false;
+  ParamRole role = ParamRole::Value;
+  std::string usual{};  // Choice, Text: what one begins with; "": the first choice
 };
 
 // What a transform answers: a verdict, and the new schedule when it is Legal or Repairable.

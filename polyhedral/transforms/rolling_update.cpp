@@ -408,15 +408,23 @@ TransformInfo info_rolling_update() {
   t.after =
       "1: sequence\n  7: filter S_m, S_l\n    3: band [i = i, j = j]   repair: l = l * exp(m - "
       "m')\n      8: sequence\n        2: filter S_m\n        4: filter S_l";
-  t.params = {edit::node_info("the sequence"),
-              {"first", ParamKind::Integer, "first child to fuse, from 0", 0, 100000, {}, false},
+  t.params = {edit::node_info("the sequence", ParamRole::Sequence),
+              {"first",
+               ParamKind::Integer,
+               "first child to fuse, from 0",
+               0,
+               100000,
+               {},
+               false,
+               ParamRole::FirstChild},
               {"last",
                ParamKind::Integer,
                "last child to fuse; pointwise children in between need not have the loop",
                0,
                100000,
                {},
-               false},
+               false,
+               ParamRole::LastChild},
               {"depth",
                ParamKind::Integer,
                "how many members to share: all of the loop that carries the reductions, and those "
@@ -424,7 +432,8 @@ TransformInfo info_rolling_update() {
                1,
                1000,
                {},
-               false},
+               false,
+               ParamRole::SharedMembers},
               {"numerics",
                ParamKind::Choice,
                "what rounding may change; default reassociate",
@@ -439,7 +448,8 @@ TransformInfo info_rolling_update() {
                0,
                0,
                {},
-               true}};
+               true,
+               ParamRole::Payments}};
   t.apply = rolling_update;
   t.edit = [](const Schedule& s, const nlohmann::json& params) {
     return edit::edited("rolling_update", roll(s, nullptr, params));

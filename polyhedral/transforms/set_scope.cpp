@@ -206,7 +206,7 @@ TransformInfo info_set_scope() {
       "does not change.";
   t.before = "1: sequence ...";
   t.after = "1: sequence ...\nscope S: register";
-  ParamInfo tensor{"tensor", ParamKind::Name, "a temporary", 0, 0, {}, false};
+  ParamInfo tensor{"tensor", ParamKind::Name, "a temporary", 0, 0, {}, false, ParamRole::Temporary};
   t.params = {tensor,
               {"scope",
                ParamKind::Choice,
@@ -214,7 +214,9 @@ TransformInfo info_set_scope() {
                0,
                0,
                {"global", "shared", "register"},
-               false}};
+               false,
+               ParamRole::Value,
+               "register"}};
   t = edit::with_edit(std::move(t), [](const Schedule& s, const nlohmann::json& p) {
     const auto [tensor, scope] = asked_for(p);
     return set_scope(s, tensor, scope);

@@ -50,7 +50,14 @@ TransformInfo info_shift() {
                int64_t{1} << 31,
                {},
                false},
-              {"statements", ParamKind::NameList, "which statements", 0, 0, {}, false}};
+              {"statements",
+               ParamKind::NameList,
+               "which statements",
+               0,
+               0,
+               {},
+               false,
+               ParamRole::Statements}};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {
         Expected<const Node*> n = edit::node_param(s, p, "node", NodeKind::Band, "shift");

@@ -289,8 +289,8 @@ TransformInfo info_sink() {
       "4: filter S_a, S_b\n  5: band [i0:64 = floor(i/64)]\n    8: sequence\n      2: filter S_a\n "
       "       3: band [i = i]\n      7: filter S_b\n        6: band [i1 = i]";
   t.params = {
-      edit::node_info("the producer's filter"),
-      edit::node_info("a band of its consumer", "into"),
+      edit::node_info("the producer's filter", ParamRole::Filter),
+      edit::node_info("a band of its consumer", ParamRole::ReaderBand, "into"),
       {"depth", ParamKind::Integer, "below how many members of that band", 1, 1000, {}, false}};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {

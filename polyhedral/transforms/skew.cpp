@@ -39,7 +39,7 @@ TransformInfo info_skew() {
   t.after = "3: band [i = i, j = i + j]";
   t.params = {edit::node_info("the band"),
               edit::member_info("the member that changes"),
-              edit::member_info("the member that is added", "by"),
+              edit::member_info("the member that is added", ParamRole::OtherMember, "by"),
               {"factor", ParamKind::Integer, "how many times", -1000000, 1000000, {}, false}};
   return edit::with_edit(
       std::move(t), [](const Schedule& s, const nlohmann::json& p) -> Expected<Schedule> {

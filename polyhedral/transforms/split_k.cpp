@@ -168,14 +168,15 @@ TransformInfo info_split_k() {
       "1: sequence\n  4: filter S_C_part\n    5: band [p = p, i = i, k = k]\n  6: filter "
       "S_C_part_out\n    7: band [p_2 = p, i_2 = i]\n  8: filter S_C\n    9: band [i_3 = i, p_3 = "
       "p]";
-  t.params = {edit::node_info("the root sequence"),
+  t.params = {edit::node_info("the root sequence", ParamRole::RootSequence),
               {"axis",
                ParamKind::Name,
                "name of the reduced dimension; all reductions over it are split alike",
                0,
                0,
                {},
-               false},
+               false,
+               ParamRole::Axis},
               {"parts",
                ParamKind::Integer,
                "how many parts (fewer if a part's extent is rounded up)",

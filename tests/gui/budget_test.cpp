@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "compiler/memory/liveness.h"
-#include "compiler/memory/lower/passes.h"
 #include "gui/models/budget_data.h"
 #include "tests/gui/sessions.h"
 
@@ -66,7 +65,7 @@ TEST(BudgetTest, SamplesAddUp) {
       const KernelBudget b = kernel_budget(m, k, h200());
       expect_sound(b);
       expect_sound(b.timeline);
-      EXPECT_EQ(b.tile_registers, memory::lowering::register_pressure(k));
+      EXPECT_EQ(b.tile_registers, memory::register_pressure(k));
       EXPECT_EQ(b.shared_bytes, k.shared_bytes());
     }
   }

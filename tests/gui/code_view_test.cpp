@@ -43,6 +43,28 @@ struct Coding : testing::Test {
   }
 };
 
+// Where the list is narrow its titles wrap; where there is room it is as wide as they are.
+TEST_F(Coding, TitlesOfPassesAreNotCut) {
+  auto* list = view.findChild<QListWidget*>();
+  QFont bold = desk.theme.ui();
+  bold.setBold(true);
+  const QFontMetrics m(bold);
+  const auto cut = [&](QListWidgetItem* item) {
+    const QRect r = list->visualItemRect(item);
+    const int lines = r.height() / m.height();
+    return m.horizontalAdvance(item->text()) > lines * r.width();
+  };
+  for (const int width : {2400, 1400, 700}) {
+    view.resize(width, 800);
+    QTest::qWait(2);
+    for (int n = 0; n < list->count(); ++n) {
+      QListWidgetItem* item = list->item(n);
+      EXPECT_FALSE(cut(item)) << width << ": " << item->text().toStdString();
+      EXPECT_TRUE(item->toolTip().contains(item->text().mid(2))) << item->toolTip().toStdString();
+    }
+  }
+}
+
 TEST_F(Coding, HoveringAndPickingALineLightsItEverywhere) {
   ASSERT_EQ(view.pane_count(), 3);
   CodePane* tile = view.pane(1);

@@ -31,10 +31,10 @@ TEST(CompareDataTest, DeltasSaturateAtTwo) {
 }
 
 TEST(CompareDataTest, TextsHaveUnits) {
-  EXPECT_EQ(metric_text(3.66e-6, Unit::Seconds), "3.66 µs");
-  EXPECT_EQ(metric_text(2048, Unit::Bytes), "2 KiB");
-  EXPECT_EQ(metric_text(0.38, Unit::Share), "38 %");
-  EXPECT_EQ(metric_text(9.7e12, Unit::Rate), "9.70 TFLOP/s");
+  EXPECT_EQ(metric_text(3.66e-6, Unit::Seconds), "3.66\u00a0µs");
+  EXPECT_EQ(metric_text(2048, Unit::Bytes), "2\u00a0KiB");
+  EXPECT_EQ(metric_text(0.38, Unit::Share), "38\u00a0%");
+  EXPECT_EQ(metric_text(9.7e12, Unit::Rate), "9.70\u00a0TFLOP/s");
   EXPECT_EQ(metric_text(NAN, Unit::Count), "–");
 }
 

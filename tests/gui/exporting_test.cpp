@@ -17,9 +17,7 @@ namespace {
 // A view of one rectangle and one row.
 class Square : public View {
  public:
-  explicit Square(Shared s) : View(s, nullptr) { resize(200, 100); }
-  QString name() const override { return "square"; }
-  QString title() const override { return "Square"; }
+  explicit Square(Shared s) : View(s, "square", "Square", nullptr) { resize(200, 100); }
   void paint_picture(QPainter& p, const QRectF& page) override {
     p.fillRect(page.adjusted(20, 20, -20, -20), Qt::red);
   }

@@ -4,6 +4,10 @@
 #include <QTemporaryDir>
 
 #include "tests/gui/event_times.h"
+#include "tests/gui/warnings.h"
+
+// A library of the system keeps what it allocates until the process ends. (LeakSanitizer asks.)
+extern "C" const char* __lsan_default_suppressions() { return "leak:libdbus-1"; }
 
 int main(int argc, char** argv) {
   if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
@@ -13,6 +17,7 @@ int main(int argc, char** argv) {
   for (const char* name : {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"})
     qputenv(name, home.path().toUtf8());
   testing::InitGoogleTest(&argc, argv);
+  nautilus::gui::fail_tests_on_warnings();
   nautilus::gui::EventTimes app(argc, argv);
   QApplication::setOrganizationName("nautilus-test");
   QApplication::setApplicationName("explorer-test");

@@ -1,9 +1,7 @@
 // Pictures of the search tree and the roofline of a real search, in light and dark, at 100 % and
-// 200 %, as PNG and SVG: written for people to look at (in $NAUTILUS_PICTURES, or pictures/ beside
-// the programs), and checked for what a program can check.
+// 200 %, as PNG and SVG: written for people to look at, and checked for what a program can check.
 #include <gtest/gtest.h>
 
-#include <QDir>
 #include <QPainter>
 #include <QSet>
 #include <QSvgGenerator>
@@ -14,6 +12,7 @@
 #include "gui/views/roofline.h"
 #include "gui/views/search_tree.h"
 #include "tests/autosched/programs.h"
+#include "tests/gui/artefacts.h"
 #include "tests/gui/surroundings.h"
 
 namespace nautilus::gui {
@@ -40,12 +39,7 @@ sched::Session attention() {
   return s;
 }
 
-QDir folder() {
-  QDir d(
-      qEnvironmentVariable("NAUTILUS_PICTURES", QStringLiteral(NAUTILUS_BIN_DIR "/../pictures")));
-  d.mkpath(".");
-  return d;
-}
+QDir folder() { return artefacts(QStringLiteral("search")); }
 
 void write(View& v, const QString& name, double ratio) {
   QImage image(v.size() * ratio, QImage::Format_RGB32);

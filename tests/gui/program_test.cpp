@@ -39,15 +39,8 @@ Ran run(const QStringList& arguments, const QMap<QString, QString>& set = {},
           QString::fromUtf8(p.readAllStandardError())};
 }
 
-// For people to look at: build/PRESET/artefacts/gui/NAME.
-QString artefacts(const QString& name) {
-  QDir dir(QStringLiteral(NAUTILUS_BIN_DIR "/../artefacts/gui/") + name);
-  dir.removeRecursively();
-  return QDir::cleanPath(dir.path());
-}
-
 TEST(Program, PicturesOfEveryViewWithoutADisplay) {
-  const QString to = artefacts("light");
+  const QString to = fresh_artefacts("light").path();
   const Ran r = run({"--offscreen", "--screenshot", to, "--plans", "60", "softmax"}, {},
                     {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"});
   EXPECT_EQ(r.status, 0) << r.err.toStdString();
@@ -67,7 +60,7 @@ TEST(Program, PicturesOfEveryViewWithoutADisplay) {
 }
 
 TEST(Program, AtTwiceTheScaleAndDark) {
-  const QDir dir(artefacts("dark-200"));
+  const QDir dir(fresh_artefacts("dark-200"));
   const Ran r = run({"--offscreen", "--scale", "2", "--theme", "dark", "--screenshot", dir.path(),
                      "--window-size", "1280x800", "--plans", "100", "softmax"});
   EXPECT_EQ(r.status, 0) << r.err.toStdString();
@@ -172,10 +165,13 @@ TEST(Program, InBatchTheStatusNamesTheSignal) {
 TEST(Program, UnderXvfb) {
   const QString xvfb = QStandardPaths::findExecutable("xvfb-run");
   ASSERT_FALSE(xvfb.isEmpty()) << "xvfb-run is missing: ./nautilus setup installs it (xvfb, xauth)";
-  const QDir dir(artefacts("xvfb"));
+  const QDir dir(fresh_artefacts("xvfb"));
   const Ran r = run(
       {"--batch", "--screenshot", dir.path(), "--plans", "50", "--select", "illegal", "softmax"},
-      {{"QT_QPA_PLATFORM", "xcb"}}, {}, xvfb);
+      {{"QT_QPA_PLATFORM", "xcb"},
+       {"LSAN_OPTIONS",
+        "suppressions=" NAUTILUS_SOURCE_DIR "/tests/gui/system_leaks.supp:print_suppressions=0"}},
+      {}, xvfb);
   EXPECT_EQ(r.status, 0) << r.err.toStdString();
   EXPECT_FALSE(QImage(dir.filePath("window.png")).isNull());
 }

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "gui/views/quantity.h"
 #include "gui/views/viewport.h"
 
 namespace nautilus::gui {
@@ -128,16 +127,6 @@ TEST(RooflineGeometry, TicksAreDecadesThenTwosAndFives) {
   for (const LogTick& t : near)
     if (t.labelled) values.push_back(t.value);
   EXPECT_EQ(values, (std::vector<double>{10, 20, 50, 100}));
-}
-
-TEST(Quantity, IsWrittenWithSiPrefixesAndThreeDigits) {
-  EXPECT_EQ(si(4.49e12, "B/s"), "4.49\u00a0TB/s");
-  EXPECT_EQ(si(999.6e9, "B/s"), "1.00\u00a0TB/s") << "rounding carries into the prefix";
-  EXPECT_EQ(si(3.6585e-6, "s"), "3.66\u00a0\u00b5s");
-  EXPECT_EQ(si(0, "s"), "0.00\u00a0s");
-  EXPECT_EQ(si(INFINITY, "s"), "-");
-  EXPECT_EQ(count_text(1234567), "1\u202f234\u202f567");
-  EXPECT_EQ(percent_text(0.004), "0.4\u00a0%");
 }
 
 TEST(Viewport, ZoomKeepsThePointUnderTheCursor) {

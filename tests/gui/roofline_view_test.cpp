@@ -43,6 +43,24 @@ TEST_F(RooflineTest, TheFrameIsFrozenUntilMovedAndSpaceFreezesAgain) {
   EXPECT_TRUE(canvas->frozen());
 }
 
+TEST_F(RooflineTest, ALevelThatAnotherMachineLacksIsGivenUp) {
+  auto* box = view->findChild<QComboBox*>("roofline_level");
+  canvas->set_level("l2");
+  ASSERT_GT(box->currentIndex(), 0);
+  sched::Session s = big_session(60, 3, kH200);
+  s.program_naut.clear();
+  std::erase_if(s.options.machine.levels, [](const auto& l) { return l.name == "l2"; });
+  for (sched::SearchNode& n : s.result.nodes)
+    std::erase_if(n.points, [](const auto& p) { return p.level == "l2"; });
+  stage.document.set_session(s, "");
+  Surroundings::settle(*view);
+  EXPECT_EQ(canvas->level(), QString());
+  EXPECT_EQ(box->currentIndex(), 0);
+  EXPECT_NE(canvas->levels_shown(), 0U);
+  canvas->set_state({{"level", "l2"}});  // as a damaged session has it
+  EXPECT_EQ(canvas->level(), QString());
+}
+
 TEST_F(RooflineTest, FitToDataShowsEveryPoint) {
   QTest::keyClick(canvas, Qt::Key_F);
   canvas->grab();

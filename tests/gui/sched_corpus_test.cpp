@@ -12,6 +12,7 @@
 #include "gui/views/iteration_scene.h"
 #include "gui/views/why_text.h"
 #include "tests/gui/event_times.h"
+#include "tests/gui/patience.h"
 
 namespace nautilus::gui {
 namespace {
@@ -149,7 +150,7 @@ TEST_P(SchedCorpus, EveryStatementHasItsIterations) {
   }
   std::printf("%s: %zu pictures, longest part %.1f ms (%s, %s)\n", GetParam().c_str(), asked.size(),
               longest, qPrintable(part), slowest.c_str());
-  EXPECT_LT(longest, 50) << part.toStdString() << " of " << slowest;
+  EXPECT_LT(longest, 50 * kSlower) << part.toStdString() << " of " << slowest;
 }
 
 // Fusing each child of the root with the next, as deep as it goes: whatever the verdict, it is
@@ -192,7 +193,7 @@ TEST_P(SchedCorpus, FusionsAreExplained) {
     const QString told = why_html(w, path.back(), {}, Theme());
     EXPECT_TRUE(told.contains("must come before"));
     EXPECT_TRUE(told.contains(QString::fromStdString(a.verdict.witness[0].source)));
-    EXPECT_LT(longest_part(*w.picture), 50);
+    EXPECT_LT(longest_part(*w.picture), 50 * kSlower);
     const TreeAnswer asked_for = tree_job(o.work, path);
     EXPECT_TRUE(asked_for.made && asked_for.remark.find("refused") == 0) << asked_for.remark;
   }

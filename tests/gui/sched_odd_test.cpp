@@ -13,6 +13,7 @@
 #include "gui/views/step_editor.h"
 #include "gui/views/why_view.h"
 #include "tests/gui/event_times.h"
+#include "tests/gui/patience.h"
 #include "tests/gui/sched_rig.h"
 #include "tests/gui/window_rig.h"
 
@@ -76,7 +77,8 @@ void expect_quick(const char* what) {
   const LongestEvent longest = EventTimes::stop();
   std::printf("%s: longest event %.1f ms (%s to %s)\n", what, longest.ms, longest.event.c_str(),
               longest.receiver.c_str());
-  EXPECT_LT(longest.ms, 50) << what << ": " << longest.event << " to " << longest.receiver;
+  EXPECT_LT(longest.ms, 50 * kSlower)
+      << what << ": " << longest.event << " to " << longest.receiver;
 }
 
 TEST(SchedOdd, SixtyStatements) {

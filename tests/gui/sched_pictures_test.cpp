@@ -1,25 +1,20 @@
 // Pictures of the schedule tree, Why and the iteration space as they are in the window's docks, in
-// light and dark, at 100 % and 200 %, as PNG and SVG: written for people to look at (in
-// $NAUTILUS_PICTURES, or pictures/ beside the programs), and checked for what a program can check.
+// light and dark, at 100 % and 200 %, as PNG and SVG: written for people to look at, and checked
+// for what a program can check.
 #include <gtest/gtest.h>
 
-#include <QDir>
 #include <QImage>
 #include <QSet>
 
 #include "gui/app/exporting.h"
 #include "gui/models/opening.h"
+#include "tests/gui/artefacts.h"
 #include "tests/gui/sched_rig.h"
 
 namespace nautilus::gui {
 namespace {
 
-QDir picture_folder() {
-  QDir d(
-      qEnvironmentVariable("NAUTILUS_PICTURES", QStringLiteral(NAUTILUS_BIN_DIR "/../pictures")));
-  d.mkpath(".");
-  return d;
-}
+QDir picture_folder() { return artefacts(QStringLiteral("schedule")); }
 
 // How much of the picture is one colour: 1 is blank.
 double plainness(const QImage& image) {

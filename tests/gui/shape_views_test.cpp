@@ -5,6 +5,7 @@
 #include "gui/views/parallel_view.h"
 #include "gui/views/table_view.h"
 #include "tests/gui/event_times.h"
+#include "tests/gui/patience.h"
 #include "tests/gui/sessions.h"
 
 namespace nautilus::gui {
@@ -215,8 +216,8 @@ TEST(ParallelTimeTest, HundredThousandLines) {
   }
   std::printf("parallel, %zu lines, %zu axes: first frame %.1f ms, pan %.1f ms, brush %.1f ms\n",
               view.data().nodes().size(), view.data().axes().size(), first, pan, brush);
-  EXPECT_LT(pan, 16);
-  EXPECT_LT(brush, 16);
+  EXPECT_LT(pan, 16 * kSlower);
+  EXPECT_LT(brush, 16 * kSlower);
 }
 
 }  // namespace

@@ -158,10 +158,15 @@ TEST(StagesTest, APlanThatCannotBeLoweredShowsTheRefusalInPlace) {
 TEST(StagesTest, WhatDoesNotFitIsLoweredWithSmallerTiles) {
   Desk desk;
   auto path = Bench::path_nodes(desk.document.session().result, desk.best());
-  path.back().knobs["tile.i"] = 128;
-  path.back().knobs["tile.j"] = 256;
-  const PlanStages p = stages(desk, path);
-  EXPECT_TRUE(p.lowered_with.contains("tile.j 256 → ")) << p.lowered_with.toStdString();
+  PlanStages p;
+  // With a compiler there are more registers for it to share than without.
+  for (const auto& [i, j] : {std::pair(128, 256), {128, 512}, {256, 128}, {256, 256}, {512, 128}}) {
+    path.back().knobs["tile.i"] = i;
+    path.back().knobs["tile.j"] = j;
+    p = stages(desk, path);
+    if (!p.lowered_with.isEmpty()) break;
+  }
+  EXPECT_TRUE(p.lowered_with.contains(" → ")) << "all fit, or none";
   for (const QString& knob : p.lowered_with.split(", ")) {  // "tile.j 256 → 128"
     const QStringList words = knob.split(' ');
     ASSERT_EQ(words.size(), 4) << knob.toStdString();
@@ -174,7 +179,7 @@ TEST(StagesTest, WhatDoesNotFitIsLoweredWithSmallerTiles) {
   // The lines still lead to the tree of the plan that is selected.
   const Stage& cuda = *p.find("cuda");
   for (const LineTag& t : cuda.tags) EXPECT_TRUE(t.node < 0 || p.tree.count(t.node)) << t.node;
-  EXPECT_EQ(p.knobs.at("tile.j"), 256);
+  EXPECT_EQ(p.knobs.at("tile.j"), path.back().knobs.at("tile.j"));
 }
 
 TEST(StagesTest, AStepThatDoesNotApplyIsARefusalOfTheSchedule) {

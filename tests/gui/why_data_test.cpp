@@ -147,7 +147,7 @@ TEST(WhyData, SentencesAndNumbers) {
   n.state = sched::NodeState::Bounded;
   EXPECT_EQ(state_sentence(n, {2e-6, -1, "", {}, {}}),
             "Left out: no plan below it can be faster than those that are known (the best takes "
-            "2 us).");
+            "2\u00a0µs).");
   n.state = sched::NodeState::Duplicate;
   EXPECT_EQ(state_sentence(n, {0, 7, "fuse", {}, {}}),
             "The same schedule as node 7 (fuse), reached by other steps: it is explored there.");
@@ -161,10 +161,6 @@ TEST(WhyData, SentencesAndNumbers) {
   EXPECT_NE(
       measured_sentence({0, -1, "", sched::MeasuredPlan{1e-6, false, "h200"}, {}}).find("wrong"),
       std::string::npos);
-  EXPECT_EQ(number_text(3.658e-6, "s"), "3.66 us");
-  EXPECT_EQ(number_text(2.39, "s"), "2.39 s");
-  EXPECT_EQ(number_text(233472, "B"), "233 kB");
-  EXPECT_EQ(number_text(12, ""), "12");
 }
 
 }  // namespace

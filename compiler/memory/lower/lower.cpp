@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/memory/liveness.h"
 #include "compiler/memory/lower/passes.h"
 
 namespace nautilus::memory {

@@ -37,7 +37,5 @@ void name_barriers(Kernel& k);    // block barriers that one of several roles co
 // writes) depends on another of other lanes.
 // `apart`: buffers that mbarriers order.
 void synchronize(Kernel& k, const Rings& rings, const std::set<std::string>& apart = {});
-// Registers a thread that values take where most of them are live, 4 bytes each.
-int64_t register_pressure(const Kernel& k);
 
 }  // namespace nautilus::memory::lowering

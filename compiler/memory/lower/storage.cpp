@@ -62,13 +62,4 @@ void place_buffers(Kernel& k) {
   }
 }
 
-int64_t register_pressure(const Kernel& k) {
-  int64_t most = 0;
-  for (const Role& r : k.roles)
-    for_each_point(r, [&](const Instr*, const std::set<ValueId>& live) {
-      most = std::max(most, registers_of(k, live));
-    });
-  return most;
-}
-
 }  // namespace nautilus::memory::lowering
