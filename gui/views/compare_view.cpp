@@ -220,8 +220,12 @@ void CompareView::answer(std::vector<Compared> c) {
   show_help();
   metrics_->set(compare_metrics(compared_, figures), titles);
   table_->resizeColumnsToContents();
-  for (int col = 2; col < metrics_->columnCount(); ++col)
-    table_->setColumnWidth(col, std::clamp(table_->columnWidth(col), 150, 300));
+  // All of them side by side, if that leaves each its figures.
+  const int columns = metrics_->columnCount();
+  const int room = table_->viewport()->width() - table_->columnWidth(0) - table_->columnWidth(1);
+  for (int col = 2; col < columns; ++col)
+    table_->setColumnWidth(
+        col, std::clamp(std::min(table_->columnWidth(col), room / (columns - 2)), 150, 300));
   const QString stage = stage_->currentData().toString();
   {
     const QSignalBlocker a(left_), b(right_), s(stage_);
