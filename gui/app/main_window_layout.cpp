@@ -4,6 +4,7 @@
 #include <QStyle>
 #include <QStyleFactory>
 #include <QTabBar>
+#include <QTimer>
 #include <QToolBar>
 
 #include "gui/app/explore_bar.h"
@@ -109,9 +110,11 @@ bool MainWindow::reveal(const QString& name) {
   ViewDock* d = dock(name);
   if (!d) return false;
   d->reveal();
-  constexpr int kReadable = 340;
-  if (name == "lesson" && !d->isFloating() && d->width() < kReadable)
-    resizeDocks({d}, {kReadable}, Qt::Horizontal);
+  if (name != "lesson") return true;
+  QTimer::singleShot(0, d, [this, d] {  // its width is known once it was laid out
+    constexpr int kReadable = 340;
+    if (!d->isFloating() && d->width() < kReadable) resizeDocks({d}, {kReadable}, Qt::Horizontal);
+  });
   return true;
 }
 

@@ -64,9 +64,14 @@ double BudgetPainter::registers(QPainter& p, const KernelBudget& k, QRectF box, 
     const bool about_it = about(lit, v.statement, v.node);
     p.fillRect(part.adjusted(0.5, 0, -0.5, 0),
                faded(of_statement(v.statement), about_it || lit.empty() ? 0.8 : 0.35));
-    if (part.width() > 34)
-      label(p, part.adjusted(3, 0, -2, 0),
-            name_of(v) + QStringLiteral(" · ") + QString::number(v.registers), theme_.background());
+    const QString name = name_of(v),
+                  whole = name + QStringLiteral(" · ") + QString::number(v.registers);
+    const QRectF room = part.adjusted(3, 0, -2, 0);
+    for (const QString& text : {whole, name})
+      if (p.fontMetrics().horizontalAdvance(text) <= int(room.width())) {
+        label(p, room, text, theme_.background());
+        break;
+      }
     hits_.push_back({part,
                      QObject::tr("%1: %2\n%3 registers a thread, of statement %4")
                          .arg(name_of(v), v.type, QString::number(v.registers),

@@ -73,7 +73,7 @@ QVariant MetricTable::data(const QModelIndex& index, int role) const {
 }
 
 QVariant MetricTable::headerData(int section, Qt::Orientation o, int role) const {
-  if (o != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  if (o != Qt::Horizontal || (role != Qt::DisplayRole && role != Qt::ToolTipRole)) return {};
   if (section < 2) return section == 0 ? tr("Group") : tr("Figure");
   return section - 2 < titles_.size() ? titles_[section - 2] : QString();
 }

@@ -204,6 +204,23 @@ void CompareView::show_help() {
   help_->setText(parts.join(QLatin1Char('\n')));
 }
 
+// All candidates side by side, if that leaves each its figures.
+void CompareView::fit_columns() {
+  const int columns = metrics_->columnCount();
+  if (columns < 3) return;
+  table_->resizeColumnsToContents();
+  const int room = table_->viewport()->width() - table_->columnWidth(0) - table_->columnWidth(1);
+  for (int col = 2; col < columns; ++col)
+    table_->setColumnWidth(
+        col, std::clamp(std::min(table_->columnWidth(col), room / (columns - 2)), 150, 300));
+}
+
+void CompareView::resizeEvent(QResizeEvent* e) {
+  View::resizeEvent(e);
+  layout()->activate();
+  fit_columns();
+}
+
 void CompareView::answer(std::vector<Compared> c) {
   asked_ = false;
   if (c.size() != asked_for_.size()) return;
@@ -221,9 +238,7 @@ void CompareView::answer(std::vector<Compared> c) {
   }
   show_help();
   metrics_->set(compare_metrics(compared_, figures), titles);
-  table_->resizeColumnsToContents();
-  for (int col = 2; col < metrics_->columnCount(); ++col)
-    table_->setColumnWidth(col, std::clamp(table_->columnWidth(col), 150, 300));
+  fit_columns();
   const QString stage = stage_->currentData().toString();
   {
     const QSignalBlocker a(left_), b(right_), s(stage_);

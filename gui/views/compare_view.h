@@ -67,12 +67,14 @@ class CompareView : public View {
 
  protected:
   void showEvent(QShowEvent* e) override;
+  void resizeEvent(QResizeEvent* e) override;
 
  private:
   void build();
   void ask();
   void answer(std::vector<Compared> c);
   void fill_diffs();
+  void fit_columns();
   void show_help();
   std::vector<int> nodes() const;
   QString title_of(int node) const;

@@ -2,6 +2,7 @@
 
 #include <QHBoxLayout>
 #include <QRadioButton>
+#include <QStyle>
 
 namespace nautilus::gui {
 namespace {
@@ -19,6 +20,21 @@ QPushButton* button(const QString& text, const QString& tip, QWidget* parent) {
   b->setAccessibleDescription(tip);
   b->setAutoDefault(false);
   return b;
+}
+
+// Buttons do not wrap by themselves.
+QString in_lines(const QString& text, const QFontMetrics& m, int width) {
+  QString out, line;
+  for (const QString& word : text.split(u' ')) {
+    const QString longer = line.isEmpty() ? word : line + u' ' + word;
+    if (!line.isEmpty() && m.horizontalAdvance(longer) > width) {
+      out += line + u'\n';
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  return out + line;
 }
 
 // A verdict's reason, as far as there is room for it.
@@ -127,11 +143,27 @@ void LessonPanel::fill_question() {
   const std::string now = run_.lesson().name + "/" + run_.step().id;
   if (question_of_ != now) make_choices();
   question_of_ = now;
+  fill_choices();
+}
+
+void LessonPanel::fill_choices() {
+  const QStyle& s = *style();
+  const int taken = s.pixelMetric(QStyle::PM_ExclusiveIndicatorWidth) +
+                    s.pixelMetric(QStyle::PM_RadioButtonLabelSpacing) +
+                    4 * s.pixelMetric(QStyle::PM_LayoutLeftMargin);
   for (QAbstractButton* b : group_->buttons()) {
     const int k = group_->id(b);
-    b->setText(QString("&%1  %2").arg(k + 1).arg(
-        fill_(q->choices[static_cast<size_t>(k)].text).replace("&", "&&")));
+    const QString text = fill_(run_.step().question->choices[static_cast<size_t>(k)].text);
+    b->setText(in_lines(QString("&%1  %2").arg(k + 1).arg(QString(text).replace("&", "&&")),
+                        b->fontMetrics(), width() - taken));
+    b->setAccessibleName(text);
   }
+}
+
+void LessonPanel::resizeEvent(QResizeEvent* e) {
+  QWidget::resizeEvent(e);
+  // Buttons of the step before are filled anew when it is shown.
+  if (run_.playing() && question_of_ == run_.lesson().name + "/" + run_.step().id) fill_choices();
 }
 
 void LessonPanel::make_choices() {

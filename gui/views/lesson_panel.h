@@ -32,8 +32,12 @@ class LessonPanel : public QWidget {
   void back_wanted();
   void next_wanted();
 
+ protected:
+  void resizeEvent(QResizeEvent* e) override;
+
  private:
   void fill_question();
+  void fill_choices();
   void make_choices();
   const LessonRun& run_;
   const Theme& theme_;

@@ -15,7 +15,7 @@ namespace nautilus::gui {
 namespace {
 
 constexpr int kHead = 32, kFoot = 30, kSide = 64;
-constexpr double kLeastSpacing = 84;
+constexpr double kLeastSpacing = 72;
 constexpr int kFew = 700;  // lines that are drawn one by one
 
 // On a ground of its own: to copy is several times quicker than to blend.
