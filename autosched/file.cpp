@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -15,13 +16,15 @@ namespace nautilus::sched {
 namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 30;  // of a file that is read whole
+constexpr size_t kWritten = size_t{1} << 20;    // bytes at a time
 
 // Closes (and, unless kept, removes) a temporary file.
 class TempFile {
  public:
-  explicit TempFile(std::string path) : path_(std::move(path)) {
+  explicit TempFile(std::string path, bool for_owner_alone = false) : path_(std::move(path)) {
     ::unlink(path_.c_str());  // of a process with our number that crashed
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                 for_owner_alone ? 0600 : 0644);
   }
   ~TempFile() {
     if (fd_ >= 0) ::close(fd_);
@@ -30,9 +33,10 @@ class TempFile {
   TempFile(const TempFile&) = delete;
   TempFile& operator=(const TempFile&) = delete;
   bool open() const { return fd_ >= 0; }
-  bool write(const std::string& s) {
+  bool write(const std::string& s, const std::atomic<bool>* cancelled) {
     for (size_t done = 0; done < s.size();) {
-      ssize_t n = ::write(fd_, s.data() + done, s.size() - done);
+      if (cancelled && cancelled->load()) return errno = ECANCELED, false;
+      ssize_t n = ::write(fd_, s.data() + done, std::min(kWritten, s.size() - done));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return false;
       done += static_cast<size_t>(n);
@@ -79,7 +83,8 @@ Expected<std::string> read_file(const std::string& path) {
   return text;
 }
 
-std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content) {
+std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content,
+                                             const WriteOptions& how) {
   auto failed = [&](const char* what) {
     return Refusal{"write a file", path, std::string(what) + ": " + std::strerror(errno),
                    "check the directory and free space"};
@@ -98,10 +103,12 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
   // What a link leads to is replaced, not the link; a file keeps who may read it.
   const std::filesystem::path real = std::filesystem::canonical(path, ec);
   const std::string to = ec ? path : real.string();
-  TempFile temp(to + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(++count));
+  TempFile temp(to + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(++count),
+                how.for_owner_alone);
   if (!temp.open()) return failed("cannot create a temporary file beside it");
-  if (std::filesystem::exists(status)) temp.set_mode(status.permissions());
-  if (!temp.write(content)) return failed("cannot write");
+  if (std::filesystem::exists(status) && !how.for_owner_alone) temp.set_mode(status.permissions());
+  if (!temp.write(content, how.cancelled)) return failed("cannot write");
+  if (how.cancelled && how.cancelled->load()) return errno = ECANCELED, failed("cannot write");
   if (!temp.rename_to(to)) return failed("cannot rename into place");
   sync_directory(std::filesystem::path(to).parent_path());
   return std::nullopt;

@@ -2,6 +2,7 @@
 // part.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -10,8 +11,14 @@
 namespace nautilus::sched {
 
 Expected<std::string> read_file(const std::string& path);
+
+struct WriteOptions {
+  bool for_owner_alone = false;  // to read, too; also while it is written
+  const std::atomic<bool>* cancelled = nullptr;  // once set, a file that is not yet whole is dropped
+};
 // Temporary file in the same directory, fsync, rename, fsync of the directory.
-std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content);
+std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content,
+                                             const WriteOptions& how = {});
 
 // Before work whose result goes there: can a file of this path be written, can a directory be
 // written to (or be made)? Finds out by doing so; leaves nothing behind.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autosched/cost.h"
+#include "autosched/file.h"
 
 namespace nautilus::sched {
 
@@ -43,6 +44,7 @@ struct SearchNode {
   Knobs knobs;  // Complete nodes
   double shared_bytes = 0, register_bytes = 0;  // of one block, predicted
   bool by_hand = false;                         // a person applied the steps
+  double made_at = -1;  // seconds of search until then; < 0: not recorded
 };
 
 enum class StopReason : uint8_t {
@@ -125,6 +127,7 @@ struct Session {
 nlohmann::json session_to_json(const Session& s);
 Expected<Session> session_from_json(const nlohmann::json& j);
 Expected<Session> load_session(const std::string& path);
-std::optional<Refusal> save_session(const Session& s, const std::string& path);
+std::optional<Refusal> save_session(const Session& s, const std::string& path,
+                                    const WriteOptions& how = {});
 
 }  // namespace nautilus::sched

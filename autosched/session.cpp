@@ -1,5 +1,6 @@
 // Session files: one JSON document. Nodes are arrays over a table of strings, so that 100,000 of
 // them stay small.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -16,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 // 1: what a search says. 2: also what a plan takes of registers and scratch, nodes made by hand,
-// and what the explorer adds (measurements, pins, viewport).
+// and what the explorer adds (measurements, pins, viewport); later ones also when nodes were made.
 constexpr int kSessionVersion = 2;
 
 // Strings by number, in order of first use.
@@ -85,7 +86,7 @@ json node_to_json(const SearchNode& n, Strings& strings) {
                       strings.id(n.decision), strings.id(n.reason), n.duplicate_of,
                       number(n.seconds), number(n.lower_bound), strings.id(n.limiter),
                       std::move(steps), std::move(points), std::move(knobs), number(n.shared_bytes),
-                      number(n.register_bytes), n.by_hand});
+                      number(n.register_bytes), n.by_hand, number(n.made_at)});
 }
 
 // Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
@@ -122,6 +123,7 @@ SearchNode node_from_json(const json& j, int id, const std::vector<std::string>&
   n.shared_bytes = number(j.at(12));
   n.register_bytes = number(j.at(13));
   n.by_hand = j.at(14).get<bool>();
+  if (j.size() > 15) n.made_at = number(j.at(15));
   return n;
 }
 
@@ -188,6 +190,10 @@ std::string why_no_json(const std::string& text) {
     [[maybe_unused]] const json again = json::parse(text);
   } catch (const json::parse_error& e) {
     at = std::min(e.byte, text.size());
+    if (std::string_view(e.what()).ends_with("expected end of input"))
+      return "there is text after the end of the session, in line " +
+             std::to_string(1 + std::count(text.begin(),
+                                           text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
   } catch (const json::exception&) {
     return "not valid JSON: a number is out of range";
   }
@@ -340,9 +346,10 @@ Expected<Session> load_session(const std::string& path) {
   return r;
 }
 
-std::optional<Refusal> save_session(const Session& s, const std::string& path) {
+std::optional<Refusal> save_session(const Session& s, const std::string& path,
+                                    const WriteOptions& how) {
   return write_file_atomically(
-      path, session_to_json(s).dump(-1, ' ', false, json::error_handler_t::replace));
+      path, session_to_json(s).dump(-1, ' ', false, json::error_handler_t::replace), how);
 }
 
 }  // namespace nautilus::sched

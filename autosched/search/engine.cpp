@@ -79,6 +79,7 @@ int Engine::add_node(int parent, const std::string& decision, double bound) {
   n.parent = parent;
   n.decision = decision;
   n.lower_bound = bound;
+  n.made_at = elapsed();
   result_.nodes.push_back(std::move(n));
   changed(result_.nodes.back().id, SearchEvent::Kind::Added);
   return result_.nodes.back().id;

@@ -76,10 +76,9 @@ ChipsBar::ChipsBar(const Document& document, FilterStack& filters, QWidget* pare
   box->addWidget(count_);
   connect(line_, &QLineEdit::returnPressed, this, &ChipsBar::enter);
   connect(line_, &QLineEdit::textEdited, this, [this] { QToolTip::hideText(); });
-  connect(&filters_, &FilterStack::changed, this, [this] {
-    show_chips();
-    show_count();
-  });
+  connect(&filters_, &FilterStack::edited, this, &ChipsBar::show_chips);
+  connect(&filters_, &FilterStack::edited, this, &ChipsBar::show_count);
+  connect(&filters_, &FilterStack::changed, this, &ChipsBar::show_count);
   connect(&document_, &Document::reset, this, &ChipsBar::show_count);
   connect(&document_, &Document::appended, this, &ChipsBar::show_count);
   show_chips();

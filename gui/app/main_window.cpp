@@ -53,7 +53,15 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
   arrange();
   status_ = new QLabel(this);
   working_ = new QLabel(this);
+  work_ = new WorkShown(this);
+  statusBar()->addPermanentWidget(work_);
   statusBar()->addPermanentWidget(working_);
+  connect(work_, &WorkShown::changed, this, &MainWindow::update_commands);
+  for (View* v : views_)
+    connect(v, &View::works, this, [this, v, work = 0](const QString& what) mutable {
+      work_->end(work);
+      work = what.isEmpty() ? 0 : work_->begin(what, [v] { v->give_up(); });
+    });
   statusBar()->addPermanentWidget(status_);
 
   connect(&bench_, &Bench::busy_changed, this, [this](bool on, const QString& what) {
@@ -129,7 +137,7 @@ ViewDock* MainWindow::dock(const QString& name) const {
 }
 
 bool MainWindow::busy() const {
-  return opening_ > 0 || !writes_.empty() || bench_.busy() ||
+  return work_->any() || !writes_.empty() || bench_.busy() || filters_.busy() ||
          std::any_of(views_.begin(), views_.end(), [](const View* v) { return v->busy(); });
 }
 

@@ -7,6 +7,8 @@
 
 #include "gui/app/commands.h"
 #include "gui/app/recovery.h"
+#include "gui/app/work_shown.h"
+#include "gui/models/file_stamp.h"
 #include "gui/models/links.h"
 #include "gui/models/live_search.h"
 #include "gui/models/measurements.h"
@@ -50,8 +52,9 @@ class MainWindow : public QMainWindow {
   // whether it is there. What is open and not saved is asked about first. `then` runs where it
   // worked.
   void open(const QString& link, std::function<void()> then = {});
-  void open_spec(const SpecRequest& request);
-  // In the background; `saved` and `measurements_imported` say how it went.
+  void open_spec(const SpecRequest& request, std::function<void()> then = {});
+  // In the background; `saved` and `measurements_imported` say how it went. A session file that
+  // another program changed since it was read or written here is only replaced once the user said so.
   void save(const QString& file);
   void autosave();  // what is not saved, to recovery().file(); every twenty seconds
   void leave();     // writes that copy, and ends the program without asking
@@ -63,6 +66,7 @@ class MainWindow : public QMainWindow {
   void explore();
   // Opening, saving, the bench or a view is still at work.
   bool busy() const;
+  WorkShown& work() { return *work_; }  // what takes a while, and can be given up
 
   // Problems are told in a box; without a window to look at, by whoever sets this.
   void set_problem_handler(std::function<void(const QString& title, const QString& text)> f) {
@@ -97,18 +101,39 @@ class MainWindow : public QMainWindow {
   // main_window_files.cpp
   void browse();
   void open_here(const Link& link, const std::function<void()>& then);
+  void open_in_background(const QString& what, std::function<Expected<Opened>()> job,
+                          std::function<void(Expected<Opened>)> done);
   bool show_opened(Expected<Opened> found, const Link& link);
-  void browse_import();
-  void show_imported(const Expected<Import>& found);
   void browse_export(View* view);
   void remember(const QString& file);
   void update_title();
+  // main_window_import.cpp
+  void browse_import();
+  void show_imported(const Expected<Import>& found);
+  void offer_import(const QString& file, const FoundStore& store);
+  void open_subject(const StoreSubject& about, const std::function<void()>& then);
   // main_window_saving.cpp
   void save_as();
   QString ask_file_name();
-  using Written = std::function<void(std::optional<Refusal>, unsigned revision)>;
-  void write(const QString& file, Written then);
+  struct Written {
+    std::optional<Refusal> bad;
+    unsigned revision = 0;  // that the file holds
+    FileStamp stamp;        // of the file as it is now
+    bool changed_by_another = false, given_up = false;
+  };
+  struct WriteJob {
+    QString file;
+    bool overwrite = true;  // also the document's file where another program changed it
+    std::optional<FileStamp> expected = {};  // set when it begins: what is there must be this
+    std::shared_ptr<std::atomic<bool>> given_up = std::make_shared<std::atomic<bool>>(false);
+    std::function<void(Written)> then;
+  };
+  static Written write_now(const WriteJob& job, const sched::Session& session);
+  void write(WriteJob job);
   void write_ended();
+  void save(const QString& file, bool overwrite);
+  void save_ended(const QString& file, const Written& w, bool same_document);
+  void ask_about_changed_file(const QString& file);
   void when_safe(std::function<void()> then);
   void forget_recovery();
   // main_window_state.cpp
@@ -142,9 +167,10 @@ class MainWindow : public QMainWindow {
   QList<std::pair<QAction*, QList<QKeySequence>>> keys_taken_;  // by the focused view
   QByteArray plain_layout_;
   QTimer autosave_;
-  int opening_ = 0;
-  int open_ticket_ = 0;
+  WorkShown* work_;
+  int opening_ = 0;  // the work of the last that was asked for
   int documents_ = 0;                         // counts them
+  FileStamp stamp_;                           // of the document's file, as it was read or written
   std::deque<std::function<void()>> writes_;  // the first is under way
   unsigned copied_ = 0;                       // revision of the copy for recovery
   RecoveryCopy recovery_;

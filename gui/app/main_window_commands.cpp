@@ -30,7 +30,8 @@ void MainWindow::make_commands() {
   c.add("file.save_as", file, tr("Save &as…"), "Ctrl+Shift+S",
         tr("Save the session under another name"), [this] { save_as(); });
   c.add("file.import", file, tr("&Import measurements…"), "Ctrl+I",
-        tr("Read times of candidates from a CSV or JSON store"), [this] { browse_import(); });
+        tr("Read times of candidates from a store (CSV, JSON or SQLite)"),
+        [this] { browse_import(); });
   c.add("file.export", file, tr("&Export view…"), "Ctrl+E",
         tr("Write the view with the focus as SVG, PNG, PDF, CSV or JSON"),
         [this] { browse_export(current_view()); });
@@ -97,6 +98,9 @@ void MainWindow::make_commands() {
           const sched::SearchNode* n = document_.node(selection_.now().node);
           if (n && n->parent >= 0) selection_.select(n->parent);
         });
+  c.add("go.give_up", go, tr("Cancel what is at &work"), "Esc",
+        tr("Give up what the status bar says is at work: everything is as before"),
+        [this] { work_->give_up(); });
   c.add("go.find", go, tr("F&ind…"), "Ctrl+F",
         tr("Find candidates by number, decision, reason or transform, and statements"),
         [this] { show_find(); });
@@ -177,6 +181,7 @@ void MainWindow::update_commands() {
   enable({"file.save", "file.save_as", "file.export", "go.find"}, open);
   enable({"search.sizes"}, open && explore_bar_->locked().isEmpty());
   enable({"file.import"}, open);
+  enable({"go.give_up"}, work_->can_give_up());
   enable({"go.best"}, !document_.best().empty());
   enable({"search.explore", "search.step"}, open && !running);
   enable({"search.pause"}, running);

@@ -1,15 +1,11 @@
-// Opening, importing, exporting.
+// Opening and exporting.
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QSettings>
 
-#include "autosched/file.h"
 #include "gui/app/exporting.h"
 #include "gui/app/main_window.h"
 #include "gui/app/start_page.h"
-#include "gui/models/background.h"
-#include "gui/models/measurements.h"
-#include "gui/models/snapshot.h"
 
 namespace nautilus::gui {
 namespace {
@@ -40,17 +36,25 @@ void MainWindow::open(const QString& text, std::function<void()> then) {
   }
   if (link.file.isEmpty()) return open_here(link, then);
   when_safe([this, link, then] {
-    const int ticket = ++open_ticket_;
-    ++opening_;
-    say(tr("Opening %1 …").arg(link.file));
     const std::string machine = document_.empty() ? "h200" : document_.session().options.machine.id;
-    in_background<Expected<Opened>>(
-        this, [path = link.file.toStdString(), machine] { return open_any(path, machine); },
-        [this, link, ticket, then](Expected<Opened> s) {
-          --opening_;
-          if (ticket == open_ticket_ && show_opened(std::move(s), link) && then) then();
+    open_in_background(
+        tr("opening %1").arg(link.file),
+        [path = link.file.toStdString(), machine] { return open_any(path, machine); },
+        [this, link, then](Expected<Opened> found) {
+          if (show_opened(std::move(found), link) && then) then();
         });
   });
+}
+
+// The last that was asked for is what is opened.
+void MainWindow::open_in_background(const QString& what, std::function<Expected<Opened>()> job,
+                                    std::function<void(Expected<Opened>)> done) {
+  work_->end(opening_);
+  opening_ = in_background<Expected<Opened>>(*work_, what, this, std::move(job), std::move(done),
+                                             [this, what] {
+                                               say(tr("Given up: %1").arg(what));
+                                               opened(false);
+                                             });
 }
 
 // A link without a file is about what is open.
@@ -62,15 +66,16 @@ void MainWindow::open_here(const Link& link, const std::function<void()>& then) 
   opened(good);
 }
 
-void MainWindow::open_spec(const SpecRequest& request) {
-  const int ticket = ++open_ticket_;
-  ++opening_;
-  in_background<Expected<sched::Session>>(
-      this, [request] { return session_of(request); },
-      [this, ticket](Expected<sched::Session> s) {
-        --opening_;
-        if (ticket != open_ticket_) return;
-        show_opened(s ? Expected<Opened>(Opened{*std::move(s), false}) : s.error(), {});
+void MainWindow::open_spec(const SpecRequest& request, std::function<void()> then) {
+  open_in_background(
+      tr("opening %1").arg(QString::fromStdString(request.spec)),
+      [request]() -> Expected<Opened> {
+        auto s = session_of(request);
+        if (!s) return s.error();
+        return Opened{*std::move(s), false, {}};
+      },
+      [this, then](Expected<Opened> found) {
+        if (show_opened(std::move(found), {}) && then) then();
       });
 }
 
@@ -80,8 +85,13 @@ bool MainWindow::show_opened(Expected<Opened> found, const Link& link) {
     opened(false);
     return false;
   }
+  if (found->store) {
+    offer_import(link.file, *found->store);
+    return false;
+  }
   forget_recovery();  // of what was open before
   const bool was_saved = found->was_saved, recovered = RecoveryCopy::is_one(link.file);
+  stamp_ = found->stamp;
   sched::Session s = std::move(found->session);
   if (!s.result.note.empty()) say(QString::fromStdString(s.result.note));
   if (!was_saved) s.result.note.clear();
@@ -108,56 +118,6 @@ void MainWindow::remember(const QString& file) {
   while (recent.size() > kMostRecent) recent.removeLast();
   QSettings().setValue("recent", recent);
   start_->set_recent(recent, RecoveryCopy::left_behind());
-}
-
-void MainWindow::browse_import() {
-  const QString file = QFileDialog::getOpenFileName(this, tr("Import measurements"), {},
-                                                    tr("Stores (*.csv *.json);;All files (*)"));
-  if (!file.isEmpty()) import_measurements(file);
-}
-
-// A store may be large, and so may be what its rows are looked up in.
-void MainWindow::import_measurements(const QString& file) {
-  ++opening_;
-  new Snapshot(
-      document_,
-      [this, file, document = documents_](std::shared_ptr<sched::Session> copy) {
-        if (!copy) {
-          --opening_;
-          measurements_imported(-1);
-          return;
-        }
-        const auto job = [copy, file]() -> Expected<Import> {
-          const auto content = sched::read_file(file.toStdString());
-          if (!content) return content.error();
-          return read_measurements(*content, *copy, QFileInfo(file).fileName().toStdString());
-        };
-        in_background<Expected<Import>>(this, job, [this, document](Expected<Import> found) {
-          --opening_;
-          if (document == documents_) return show_imported(found);
-          measurements_imported(-1);  // its rows are about candidates that are gone
-        });
-      },
-      this);
-}
-
-void MainWindow::show_imported(const Expected<Import>& found) {
-  if (!found) {
-    tell_problem(tr("Cannot import"), problem_text(found.error()));
-    measurements_imported(-1);
-    return;
-  }
-  std::map<int, Measured> all;
-  for (const MeasuredRow& r : found->rows) all[r.node] = r.measured;
-  document_.set_measured(std::move(all));
-  const auto rows = static_cast<int>(found->rows.size());
-  if (rows == 0 || found->left_out > 0)
-    tell_problem(
-        tr("Measurements"),
-        tr("%1 rows imported, %2 left out.\n%3").arg(rows).arg(found->left_out).arg(found->why));
-  else
-    say(tr("%1 measurements imported").arg(rows));
-  measurements_imported(rows);
 }
 
 void MainWindow::browse_export(View* view) {

@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <QFileDialog>
 #include <QMessageBox>
+#include <QPushButton>
 #include <QSettings>
 
 #include "gui/app/main_window.h"
@@ -32,30 +33,58 @@ void MainWindow::save_as() {
   if (!file.isEmpty()) save(file);
 }
 
+MainWindow::Written MainWindow::write_now(const WriteJob& job, const sched::Session& session) {
+  Written out;
+  const FileStamp now = FileStamp::of(job.file);
+  out.changed_by_another = job.expected && now.there && now != *job.expected;
+  if (out.changed_by_another) {
+    out.bad = Refusal{"save", job.file.toStdString(), "another program changed the file",
+                      "save under another name"};
+    return out;
+  }
+  out.bad = sched::save_session(session, job.file.toStdString(),
+                                {RecoveryCopy::is_one(job.file), job.given_up.get()});
+  out.given_up = out.bad && job.given_up->load();
+  out.stamp = FileStamp::of(job.file);
+  return out;
+}
+
 // Copied in slices, written on another thread; one after the other, so that the last one asked for
 // is what the file holds.
-void MainWindow::write(const QString& file, Written then) {
-  const auto too_late = [this, file, then] {
+void MainWindow::write(WriteJob job) {
+  const auto over = [this, job](Written w) {
     write_ended();
-    then(Refusal{"save", file.toStdString(), "another document was opened", ""}, 0);
+    job.then(std::move(w));
   };
-  writes_.push_back([this, file, then, too_late, document = documents_] {
-    if (document != documents_) return too_late();
+  const auto too_late = [job, over] {
+    Written w;
+    w.given_up = job.given_up->load();
+    w.bad = Refusal{"save", job.file.toStdString(),
+                    w.given_up ? "it was given up" : "another document was opened", ""};
+    over(std::move(w));
+  };
+  writes_.push_back([this, job, over, too_late, document = documents_]() mutable {
+    if (document != documents_) {
+      const auto end = too_late;  // of which this is a part that goes
+      return end();
+    }
+    if (!job.overwrite && job.file == document_.file()) job.expected = stamp_;
     new Snapshot(
         document_,
-        [this, file, then, too_late](std::shared_ptr<sched::Session> copy) {
-          if (!copy) return too_late();
+        [this, job, over, too_late](std::shared_ptr<sched::Session> copy) {
+          if (!copy || job.given_up->load()) return too_late();
           copy->viewport = state_text();
-          in_background<std::optional<Refusal>>(
+          in_background<Expected<Written>>(
               this,
-              [copy = std::move(copy), file] {
-                auto bad = sched::save_session(*copy, file.toStdString());
-                if (!bad && RecoveryCopy::is_one(file)) RecoveryCopy::make_private(file);
-                return bad;
-              },
-              [this, then, revision = document_.revision()](std::optional<Refusal> bad) {
-                write_ended();
-                then(bad, revision);
+              [copy = std::move(copy), job]() -> Expected<Written> { return write_now(job, *copy); },
+              [over, revision = document_.revision()](Expected<Written> w) {
+                Written out;
+                if (w)
+                  out = *std::move(w);
+                else
+                  out.bad = w.error();
+                out.revision = revision;
+                over(std::move(out));
               });
         },
         this);
@@ -68,24 +97,63 @@ void MainWindow::write_ended() {
   if (!writes_.empty()) QTimer::singleShot(0, this, writes_.front());
 }
 
-void MainWindow::save(const QString& file) {
+void MainWindow::save(const QString& file) { save(file, false); }
+
+void MainWindow::save(const QString& file, bool overwrite) {
   notes_->write();
-  write(file, [this, file, document = documents_](std::optional<Refusal> bad, unsigned revision) {
-    if (bad) {
-      tell_problem(tr("Not saved"),
-                   tr("%1\n\nNothing is lost: the session is still open here, and what the file "
-                      "held before is unchanged. Save it elsewhere, or make room and try again.")
-                       .arg(problem_text(*bad)));
-    } else {
-      remember(file);
-      if (document == documents_) {  // else the file is of what was open before
-        document_.set_saved(file, revision);
-        forget_recovery();
-      }
-      say(tr("Saved %1").arg(file));
+  WriteJob job;
+  job.file = file;
+  job.overwrite = overwrite;
+  const int work =
+      work_->begin(tr("saving %1").arg(file), [given_up = job.given_up] { given_up->store(true); });
+  job.then = [this, file, work, document = documents_](const Written& w) {
+    work_->end(work);
+    save_ended(file, w, document == documents_);
+  };
+  write(std::move(job));
+}
+
+void MainWindow::save_ended(const QString& file, const Written& w, bool same_document) {
+  if (w.changed_by_another && same_document && !on_problem_) return ask_about_changed_file(file);
+  if (w.given_up) {
+    say(tr("Given up: %1 is as it was before").arg(file));
+  } else if (w.bad) {
+    tell_problem(tr("Not saved"),
+                 tr("%1\n\nNothing is lost: the session is still open here, and what the file "
+                    "held before is unchanged. Save it elsewhere, or make room and try again.")
+                     .arg(problem_text(*w.bad)));
+  } else {
+    remember(file);
+    if (same_document) {  // else the file is of what was open before
+      stamp_ = w.stamp;
+      document_.set_saved(file, w.revision);
+      forget_recovery();
     }
-    saved(!bad);
+    say(tr("Saved %1").arg(file));
+  }
+  saved(!w.bad);
+}
+
+// `saved` says what came of it in the end.
+void MainWindow::ask_about_changed_file(const QString& file) {
+  auto* box = new QMessageBox(
+      QMessageBox::Warning, tr("Changed by another program"),
+      tr("%1 was changed since this session was read from it or saved to it. Overwriting it loses "
+         "what the other program wrote.")
+          .arg(file),
+      QMessageBox::Cancel, this);
+  box->setObjectName("changed-file");
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  QAbstractButton* overwrite = box->addButton(tr("Overwrite"), QMessageBox::DestructiveRole);
+  QAbstractButton* elsewhere = box->addButton(tr("Save as…"), QMessageBox::AcceptRole);
+  connect(box, &QDialog::finished, this, [this, box, overwrite, elsewhere, file] {
+    const QAbstractButton* chosen = box->clickedButton();
+    if (chosen == overwrite) return save(file, true);
+    const QString other = chosen == elsewhere ? ask_file_name() : QString();
+    if (other.isEmpty()) return saved(false);
+    save(other, true);
   });
+  box->open();
 }
 
 // Asks about what is not saved; `then` runs unless the user cancels.
@@ -142,19 +210,20 @@ void MainWindow::forget_recovery() { recovery_.remove_all(); }
 void MainWindow::autosave() {
   const unsigned now = document_.revision();
   if (!document_.modified() || !writes_.empty() || on_problem_ || now == copied_) return;
-  if (document_.nodes().size() <= 1) return;
   if (!recovery_.claim())
     return say(
         tr("cannot keep a copy for recovery: no file can be made beside %1").arg(recovery_.file()));
-  write(recovery_.file(),
-        [this, document = documents_](std::optional<Refusal> bad, unsigned revision) {
-          if (document != documents_) return recovery_.remove_own();
-          if (!bad)
-            copied_ = revision;
-          else if (document_.modified())
-            say(tr("cannot keep a copy for recovery: %1").arg(problem_text(*bad)));
-          if (!document_.modified()) recovery_.remove_own();  // saved meanwhile
-        });
+  WriteJob job;
+  job.file = recovery_.file();
+  job.then = [this, document = documents_](const Written& w) {
+    if (document != documents_) return recovery_.remove_own();
+    if (!w.bad)
+      copied_ = w.revision;
+    else if (document_.modified())
+      say(tr("cannot keep a copy for recovery: %1").arg(problem_text(*w.bad)));
+    if (!document_.modified()) recovery_.remove_own();  // saved meanwhile
+  };
+  write(std::move(job));
 }
 
 // Ended from outside, so nobody is asked: what is not saved stays as a copy for recovery.

@@ -23,11 +23,10 @@ void MainWindow::change_sizes() {
   now.kernel = s.kernel;
   now.sizes = s.options.sizes;
   now.machine = s.options.machine.id;
-  ++opening_;
   in_background<Expected<std::vector<KernelInfo>>>(
-      this, [spec = now.spec] { return kernels_of(spec); },
+      *work_, tr("reading %1").arg(QString::fromStdString(now.spec)), this,
+      [spec = now.spec] { return kernels_of(spec); },
       [this, now](Expected<std::vector<KernelInfo>> kernels) {
-        --opening_;
         if (!kernels) {
           tell_problem(tr("Cannot read the spec again"),
                        QString::fromStdString(kernels.error().text()));
@@ -39,7 +38,8 @@ void MainWindow::change_sizes() {
         connect(dialog, &QDialog::accepted, this,
                 [this, dialog, now] { change_to(now, dialog->request()); });
         dialog->open();
-      });
+      },
+      [] {});
 }
 
 // Another machine alone keeps the tree: its plans are costed again.
@@ -47,16 +47,17 @@ void MainWindow::change_to(const SpecRequest& from, const SpecRequest& to) {
   const bool same = to.kernel == from.kernel && to.model.empty() && to.sizes == from.sizes;
   if (same && to.machine == from.machine) return;
   if (!same || document_.nodes().size() <= 1) return when_safe([this, to] { open_spec(to); });
-  ++opening_;
   in_background<Expected<sched::Machine>>(
-      this, [id = to.machine] { return machine_named(id); },
-      [this](Expected<sched::Machine> m) {
-        --opening_;
+      *work_, tr("reading machine %1").arg(QString::fromStdString(to.machine)), this,
+      [id = to.machine] { return machine_named(id); },
+      [this, document = documents_](Expected<sched::Machine> m) {
+        if (document != documents_) return;
         if (m)
           search_.set_machine(*m);
         else
           tell_problem(tr("Machine"), QString::fromStdString(m.error().text()));
-      });
+      },
+      [] {});
 }
 
 void MainWindow::search_ended(sched::StopReason reason, const QString& note) {

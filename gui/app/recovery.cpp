@@ -120,8 +120,4 @@ QStringList RecoveryCopy::left_behind() {
   return out;
 }
 
-void RecoveryCopy::make_private(const QString& file) {
-  QFile::setPermissions(file, QFileDevice::ReadOwner | QFileDevice::WriteOwner);
-}
-
 }  // namespace nautilus::gui

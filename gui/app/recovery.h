@@ -25,7 +25,6 @@ class RecoveryCopy {
   static bool is_one(const QString& file);
   // Copies of programs that are gone, newest first. Removes what they left of unfinished writes.
   static QStringList left_behind();
-  static void make_private(const QString& file);  // for its owner's eyes alone
 
  private:
   struct Held {

@@ -123,7 +123,7 @@ bool Column::log() const {
          (what == What::Knob && name.contains(QLatin1String("tile")));
 }
 
-std::vector<Column> columns_of(const Document& d) {
+std::vector<Column> columns_without_knobs(const Document& d) {
   using What = Column::What;
   std::vector<Column> out;
   for (What w : {What::Id, What::Decision, What::State, What::Verdict, What::Predicted, What::Bound,
@@ -131,16 +131,22 @@ std::vector<Column> columns_of(const Document& d) {
     out.push_back({w, {}});
   for (const sched::MemoryLevel& l : d.session().options.machine.levels)
     out.push_back({What::Intensity, QString::fromStdString(l.name)});
-  for (Column& c : new_knobs(d, 0, out)) out.push_back(std::move(c));
   return out;
 }
 
-std::vector<Column> new_knobs(const Document& d, int first, const std::vector<Column>& known) {
+std::vector<Column> columns_of(const Document& d) {
+  std::vector<Column> out = columns_without_knobs(d);
+  for (Column& c : new_knobs(d, 0, d.nodes().size(), out)) out.push_back(std::move(c));
+  return out;
+}
+
+std::vector<Column> new_knobs(const Document& d, size_t first, size_t end,
+                              const std::vector<Column>& known) {
   std::set<std::string> have, names;
   for (const Column& c : known)
     if (c.what == Column::What::Knob) have.insert(c.name.toStdString());
   const sched::Knobs* last = nullptr;  // most nodes have the names of the one before
-  for (size_t n = size_t(std::max(0, first)); n < d.nodes().size(); ++n) {
+  for (size_t n = first; n < std::min(end, d.nodes().size()); ++n) {
     const sched::Knobs& knobs = d.nodes()[n].knobs;
     const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
     if (knobs.empty() ||

@@ -40,8 +40,10 @@ struct Column {
 
 // Id to limiter, an intensity a level of the machine, and the knobs that the nodes have.
 std::vector<Column> columns_of(const Document& d);
-// Knobs of nodes from `first` on that `known` lacks, sorted.
-std::vector<Column> new_knobs(const Document& d, int first, const std::vector<Column>& known);
+std::vector<Column> columns_without_knobs(const Document& d);
+// Knobs of nodes from `first` on, before `end`, that `known` lacks, sorted.
+std::vector<Column> new_knobs(const Document& d, size_t first, size_t end,
+                              const std::vector<Column>& known);
 
 double number_of(const Document& d, const sched::SearchNode& n, const Column& c);  // NaN: none
 std::vector<double> numbers_of(const Document& d, const std::vector<int>& nodes, const Column& c);

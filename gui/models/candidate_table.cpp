@@ -2,26 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <unordered_map>
 
 namespace nautilus::gui {
+namespace {
+
+constexpr size_t kKnobStep = 256;  // candidates
+constexpr int kAtOnce = 64;        // steps: some thousand rows are there at once
+
+}  // namespace
 
 CandidateTable::CandidateTable(const Document& d, const FilterStack& f, const Theme& theme,
                                QObject* parent)
-    : QAbstractTableModel(parent), document_(d), filters_(f), theme_(theme) {
+    : QAbstractTableModel(parent), document_(d), filters_(f), theme_(theme), row_order_(d, f) {
   later_.setSingleShot(true);
   later_.setInterval(250);
-  connect(&later_, &QTimer::timeout, this, &CandidateTable::resort);
+  connect(&later_, &QTimer::timeout, this, [this] {
+    if (slices_.busy()) return later_.start();  // what was asked a moment ago is shown first
+    fill();
+  });
   connect(&d, &Document::reset, this, &CandidateTable::reload);
   connect(&d, &Document::options_changed, this, &CandidateTable::reload);  // levels are columns
   connect(&d, &Document::appended, this, &CandidateTable::grow);
   connect(&d, &Document::changed, this, &CandidateTable::changed);
   connect(&d, &Document::measured_changed, this, [this](int id) { changed({id}); });
   connect(&d, &Document::answer_changed, this, [this] {
-    if (show_ == Show::Pareto) filter();
+    if (show_ == Show::Pareto) fill();
   });
-  connect(&f, &FilterStack::changed, this, &CandidateTable::filter);
+  connect(&f, &FilterStack::changed, this, &CandidateTable::fill);
   reload();
 }
 
@@ -88,71 +95,7 @@ int CandidateTable::row_of(int node) const {
 void CandidateTable::set_show(Show s, int top) {
   if (s == show_ && top == top_) return;
   show_ = s, top_ = top;
-  filter();
-}
-
-std::vector<int> CandidateTable::wanted() const {
-  std::vector<int> out;
-  if (show_ == Show::Pareto) {
-    for (int n : document_.session().result.pareto)
-      if (document_.node(n) && filters_.passes(n)) out.push_back(n);
-    return out;
-  }
-  for (const sched::SearchNode& n : document_.nodes())
-    if (filters_.passes(n.id) && (show_ == Show::All || n.seconds > 0)) out.push_back(n.id);
-  if (show_ == Show::Top && out.size() > size_t(top_)) {
-    const auto faster = [&](int a, int b) {
-      const double x = document_.node(a)->seconds, y = document_.node(b)->seconds;
-      return x != y ? x < y : a < b;
-    };
-    std::nth_element(out.begin(), out.begin() + top_, out.end(), faster);
-    out.resize(size_t(top_));
-    std::sort(out.begin(), out.end());
-  }
-  return out;
-}
-
-// A number a node that orders it: the value, or the rank of its text.
-std::vector<double> CandidateTable::keys(const std::vector<int>& nodes) const {
-  const Column& c = columns_[size_t(sort_column_)];
-  if (c.numeric()) return numbers_of(document_, nodes, c);
-  // Texts repeat: each is looked up once, and ranked among those that there are.
-  std::unordered_map<std::string_view, size_t> numbers;
-  std::vector<std::string_view> texts;
-  std::vector<size_t> number;
-  number.reserve(nodes.size());
-  for (int n : nodes) {
-    const auto [at, fresh] = numbers.try_emplace(text_of(*document_.node(n), c), texts.size());
-    if (fresh) texts.push_back(at->first);
-    number.push_back(at->second);
-  }
-  std::vector<size_t> order(texts.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return texts[a] < texts[b]; });
-  std::vector<double> rank(texts.size());
-  for (size_t r = 0; r < order.size(); ++r)
-    rank[order[r]] = texts[order[r]].empty() ? std::nan("") : double(r);
-  std::vector<double> out;
-  out.reserve(nodes.size());
-  for (size_t n : number) out.push_back(rank[n]);
-  return out;
-}
-
-void CandidateTable::order(std::vector<int>& nodes) const {
-  if (sort_column_ < 0 || sort_column_ >= columnCount()) return;
-  const std::vector<double> key = keys(nodes);
-  std::vector<std::pair<double, int>> all;
-  std::vector<int> without;
-  for (size_t n = 0; n < nodes.size(); ++n)
-    if (std::isnan(key[n]))
-      without.push_back(nodes[n]);
-    else
-      all.emplace_back(order_ == Qt::AscendingOrder ? key[n] : -key[n], nodes[n]);
-  std::sort(all.begin(), all.end());
-  std::sort(without.begin(), without.end());
-  nodes.clear();
-  for (const auto& [k, n] : all) nodes.push_back(n);
-  nodes.insert(nodes.end(), without.begin(), without.end());
+  fill();
 }
 
 void CandidateTable::index_rows() {
@@ -162,52 +105,97 @@ void CandidateTable::index_rows() {
 
 void CandidateTable::reload() {
   beginResetModel();
-  const QString sorted = sort_column_ >= 0 && sort_column_ < columnCount()
-                             ? columns_[size_t(sort_column_)].id()
-                             : QStringLiteral("predicted");
-  columns_ = columns_of(document_);
-  sort_column_ = column(sorted);
-  rows_ = wanted();
-  order(rows_);
+  columns_ = columns_without_knobs(document_);
+  rows_.clear();
   index_rows();
   endResetModel();
-  rows_changed();
+  knobs_known_ = 0;
+  told_ = false;
+  fill();
 }
 
-void CandidateTable::filter() {
-  std::vector<int> now = wanted();
-  order(now);
-  show_rows(std::move(now));
+void CandidateTable::fill() {
+  later_.stop();
+  ordering_ = false;
+  slices_.start([this] { return fill_step(); }, [this] { filled(); }, kAtOnce);
 }
 
-void CandidateTable::show_rows(std::vector<int> now) {
-  beginResetModel();
+bool CandidateTable::fill_step() {
+  if (ordering_) return row_order_.step();
+  const size_t count = document_.nodes().size();
+  if (knobs_known_ < count) {
+    const size_t end = std::min(count, knobs_known_ + kKnobStep);
+    add_knobs(knobs_known_, end);
+    knobs_known_ = end;
+    return true;
+  }
+  RowOrder::Wish wish{show_, top_, std::nullopt, order_ == Qt::DescendingOrder};
+  if (const int c = sort_column(); c >= 0) wish.by = columns_[size_t(c)];
+  row_order_.begin(wish);
+  ordering_ = true;
+  return true;
+}
+
+void CandidateTable::add_knobs(size_t first, size_t end) {
+  const std::vector<Column> more = new_knobs(document_, first, end, columns_);
+  if (more.empty()) return;
+  beginInsertColumns({}, columnCount(), columnCount() + int(more.size()) - 1);
+  columns_.insert(columns_.end(), more.begin(), more.end());
+  endInsertColumns();
+}
+
+void CandidateTable::filled() {
+  std::vector<int> now = row_order_.take();
+  const size_t count = document_.nodes().size();
+  for (size_t n = row_order_.seen(); show_ == Show::All && n < count; ++n)
+    if (filters_.passes(int(n))) now.push_back(int(n));  // until they are put in order, soon
+  if (reorder(now) || !std::exchange(told_, true)) rows_changed();
+}
+
+// False: the rows are as they were. The same rows in another order keep what refers to them.
+bool CandidateTable::reorder(std::vector<int>& now) {
+  if (now == rows_) return false;
+  const auto shown_now = [this](int n) { return row_of(n) >= 0; };
+  if (now.size() != rows_.size() || !std::all_of(now.begin(), now.end(), shown_now)) {
+    beginResetModel();
+    rows_ = std::move(now);
+    index_rows();
+    endResetModel();
+    return true;
+  }
+  layoutAboutToBeChanged({}, QAbstractItemModel::VerticalSortHint);
+  const QModelIndexList from = persistentIndexList();
+  std::vector<int> nodes;
+  for (const QModelIndex& i : from) nodes.push_back(node_at(i.row()));
   rows_ = std::move(now);
   index_rows();
-  endResetModel();
-  rows_changed();
+  QModelIndexList to;
+  for (qsizetype i = 0; i < from.size(); ++i)
+    to.push_back(index(row_of(nodes[size_t(i)]), from[i].column()));
+  changePersistentIndexList(from, to);
+  layoutChanged({}, QAbstractItemModel::VerticalSortHint);
+  return true;
 }
 
+// At the end, until they are put in order.
 void CandidateTable::grow(int first, int last) {
-  const std::vector<Column> more = new_knobs(document_, first, columns_);
-  if (!more.empty()) {
-    beginInsertColumns({}, columnCount(), columnCount() + int(more.size()) - 1);
-    columns_.insert(columns_.end(), more.begin(), more.end());
-    endInsertColumns();
+  const size_t count = document_.nodes().size();
+  if (knobs_known_ == size_t(first)) {
+    add_knobs(knobs_known_, count);
+    knobs_known_ = count;
   }
-  if (show_ != Show::All) return later_.isActive() ? void() : later_.start();
+  row_of_.resize(count, -1);
   std::vector<int> fresh;
-  for (int n = first; n <= last; ++n)
-    if (row_of(n) < 0 && document_.node(n) && filters_.passes(n)) fresh.push_back(n);
-  row_of_.resize(document_.nodes().size(), -1);
-  if (fresh.empty()) return;
-  order(fresh);
-  beginInsertRows({}, rowCount(), rowCount() + int(fresh.size()) - 1);
-  for (int n : fresh) {
-    row_of_[size_t(n)] = int(rows_.size());
-    rows_.push_back(n);
+  for (int n = first; show_ == Show::All && n <= last; ++n)
+    if (filters_.passes(n)) fresh.push_back(n);
+  if (!fresh.empty()) {
+    beginInsertRows({}, rowCount(), rowCount() + int(fresh.size()) - 1);
+    for (int n : fresh) {
+      row_of_[size_t(n)] = int(rows_.size());
+      rows_.push_back(n);
+    }
+    endInsertRows();
   }
-  endInsertRows();
   if (!later_.isActive()) later_.start();
 }
 
@@ -220,32 +208,13 @@ void CandidateTable::changed(const QList<int>& ids) {
 }
 
 void CandidateTable::sort(int column, Qt::SortOrder o) {
-  if (column >= columnCount()) return;
-  sort_column_ = column, order_ = o;
-  resort();
+  if (column < columnCount())
+    sort_by(column < 0 ? QString() : columns_[size_t(column)].id(), o);
 }
 
-// Values may have changed, and with them what passes: then rows come and go.
-void CandidateTable::resort() {
-  later_.stop();
-  std::vector<int> now = wanted();
-  order(now);
-  if (now == rows_) return;
-  const auto shown_now = [this](int n) { return row_of(n) >= 0; };
-  if (now.size() != rows_.size() || !std::all_of(now.begin(), now.end(), shown_now))
-    return show_rows(std::move(now));
-  layoutAboutToBeChanged({}, QAbstractItemModel::VerticalSortHint);
-  const QModelIndexList from = persistentIndexList();
-  std::vector<int> nodes;
-  for (const QModelIndex& i : from) nodes.push_back(node_at(i.row()));
-  rows_ = std::move(now);
-  index_rows();
-  QModelIndexList to;
-  for (qsizetype i = 0; i < from.size(); ++i)
-    to.push_back(index(row_of(nodes[size_t(i)]), from[i].column()));
-  changePersistentIndexList(from, to);
-  layoutChanged({}, QAbstractItemModel::VerticalSortHint);
-  rows_changed();
+void CandidateTable::sort_by(const QString& id, Qt::SortOrder o) {
+  sorted_ = id, order_ = o;
+  fill();
 }
 
 }  // namespace nautilus::gui

@@ -2,11 +2,25 @@
 
 #include <QThreadPool>
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
-namespace nautilus::gui {
+#include "gui/models/background.h"
 
+namespace nautilus::gui {
+namespace {
+
+using Nodes = std::vector<sched::SearchNode>;
 constexpr size_t kLargeSession = 1000;  // nodes
+
+// What is large takes a while to be forgotten: elsewhere.
+template <class T>
+void forget(T large) {
+  QThreadPool::globalInstance()->start(
+      [large = std::make_shared<T>(std::move(large))]() mutable { large.reset(); });
+}
+
+}  // namespace
 
 Document::Document(QObject* parent) : QObject(parent) {}
 
@@ -14,9 +28,20 @@ const sched::SearchNode* Document::node(int id) const {
   return id >= 0 && id < static_cast<int>(nodes().size()) ? &nodes()[id] : nullptr;
 }
 
-const std::vector<int>& Document::children(int id) const {
-  static const std::vector<int> none;
-  return id >= 0 && id < static_cast<int>(children_.size()) ? children_[id] : none;
+std::vector<int> Document::children(int id) const {
+  std::vector<int> out;
+  if (!node(id)) return out;
+  for (int c = families_[id].first_child; c >= 0; c = families_[c].next_sibling) out.push_back(c);
+  return out;
+}
+
+void Document::enter_in_family(const sched::SearchNode& n) {
+  if (n.parent >= 0) {
+    Family& parent = families_.at(n.parent);
+    (parent.first_child < 0 ? parent.first_child : families_[parent.last_child].next_sibling) = n.id;
+    parent.last_child = n.id;
+  }
+  families_.emplace_back();
 }
 
 std::vector<int> Document::path(int id) const {
@@ -51,17 +76,46 @@ bool Document::pinned(int id) const {
 }
 
 void Document::set_session(sched::Session s, const QString& file) {
-  // A large session takes a while to be forgotten: elsewhere.
-  auto old = std::make_shared<sched::Session>(std::exchange(session_, std::move(s)));
-  if (old->result.nodes.size() > kLargeSession)
-    QThreadPool::globalInstance()->start([old = std::move(old)]() mutable { old.reset(); });
-  children_.assign(nodes().size(), {});
-  for (const sched::SearchNode& n : nodes())
-    if (n.parent >= 0) children_[n.parent].push_back(n.id);
+  sched::Session old = std::exchange(session_, std::move(s));
+  if (old.result.nodes.size() > kLargeSession) forget(std::move(old));
+  families_.clear();
+  families_.reserve(nodes().size());
+  for (const sched::SearchNode& n : nodes()) enter_in_family(n);
   file_ = file;
   find_best_path();
   touch(false);
   reset();
+  make_room();
+}
+
+// Ahead of need: to find memory for 100,000 nodes and move them there takes longer than an event
+// may.
+void Document::make_room() {
+  const auto enough = [this](size_t capacity) {
+    const size_t count = nodes().size();
+    return count < kLargeSession || capacity - std::min(capacity, count) >= count / 4;
+  };
+  if (making_room_ || enough(nodes().capacity())) return;
+  making_room_ = true;
+  in_background<Expected<Nodes>>(
+      this,
+      [count = nodes().size()]() -> Expected<Nodes> {
+        Nodes room;
+        room.reserve(2 * count);
+        room.resize(count);  // so that the memory is there
+        room.clear();
+        return Expected<Nodes>(std::move(room));
+      },
+      [this, enough](Expected<Nodes> room) {
+        making_room_ = false;
+        if (!room || enough(nodes().capacity())) return;
+        if (!enough(room->capacity())) return make_room();
+        Nodes& all = session_.result.nodes;
+        room->insert(room->end(), std::make_move_iterator(all.begin()),
+                     std::make_move_iterator(all.end()));
+        all.swap(*room);
+        forget(*std::move(room));
+      });
 }
 
 void Document::append(std::vector<sched::SearchNode> more) {
@@ -70,13 +124,13 @@ void Document::append(std::vector<sched::SearchNode> more) {
   auto& all = session_.result.nodes;
   for (sched::SearchNode& n : more) {
     n.id = static_cast<int>(all.size());
-    if (n.parent >= 0) children_.at(n.parent).push_back(n.id);
-    children_.emplace_back();
+    enter_in_family(n);
     all.push_back(std::move(n));
   }
   on_best_.resize(all.size(), false);
   touch(true);
   appended(first, static_cast<int>(all.size()) - 1);
+  make_room();
 }
 
 void Document::change(std::vector<sched::SearchNode> nodes) {

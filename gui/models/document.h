@@ -26,7 +26,7 @@ class Document : public QObject {
   const sched::Session& session() const { return session_; }
   const std::vector<sched::SearchNode>& nodes() const { return session_.result.nodes; }
   const sched::SearchNode* node(int id) const;  // nullptr: no such node
-  const std::vector<int>& children(int id) const;
+  std::vector<int> children(int id) const;
   const std::vector<int>& best() const { return session_.result.best; }  // best first
   std::vector<int> path(int id) const;                                   // root first, id last
   int depth(int id) const;                                               // steps below the root
@@ -75,11 +75,16 @@ class Document : public QObject {
  private:
   void touch(bool modified);
   void find_best_path();
+  void enter_in_family(const sched::SearchNode& n);
+  void make_room();
+  struct Family {
+    int first_child = -1, last_child = -1, next_sibling = -1;
+  };
   sched::Session session_;
-  std::vector<std::vector<int>> children_;
+  std::vector<Family> families_;  // by node
   std::vector<bool> on_best_;
   QString file_;
-  bool modified_ = false;
+  bool modified_ = false, making_room_ = false;
   unsigned revision_ = 0;
 };
 

@@ -1,8 +1,16 @@
 #include "gui/models/filter_stack.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nautilus::gui {
+namespace {
+
+constexpr size_t kStep = 64;          // candidates
+constexpr int kAtOnce = 32;           // steps: two thousand candidates answer at once
+constexpr size_t kMostAgain = 2'000;  // candidates that are asked again in one go
+
+}  // namespace
 
 class FilterStack::Edit : public QUndoCommand {
  public:
@@ -14,8 +22,8 @@ class FilterStack::Edit : public QUndoCommand {
  private:
   void set(const std::vector<Filter>& filters) {
     stack_.filters_ = filters;
-    stack_.recompute(0);
-    stack_.changed();
+    stack_.edited();
+    stack_.ask_all();
   }
   FilterStack& stack_;
   const std::vector<Filter> from_, to_;
@@ -23,39 +31,16 @@ class FilterStack::Edit : public QUndoCommand {
 
 FilterStack::FilterStack(const Document& document, QObject* parent)
     : QObject(parent), document_(document) {
-  const auto all = [this] {
-    recompute(0);
-    if (!filters_.empty()) changed();
-  };
-  connect(&document, &Document::reset, this, all);
-  // Only where a condition asks for what changed: answers come ten times a second.
-  const auto when = [this, all](bool (*asks)(const Filter&)) {
-    return [this, all, asks] {
-      if (std::any_of(filters_.begin(), filters_.end(), asks)) all();
-    };
-  };
+  connect(&document, &Document::reset, this, &FilterStack::document_reset);
+  connect(&document, &Document::appended, this, &FilterStack::appended);
+  connect(&document, &Document::changed, this,
+          [this](const QList<int>& ids) { ask_again(std::vector<int>(ids.begin(), ids.end())); });
   connect(&document, &Document::answer_changed, this,
-          when([](const Filter& f) { return f.value == "best"; }));
-  connect(&document, &Document::notes_changed, this, when([](const Filter& f) {
-    return f.value == "noted" || f.field == Filter::Field::Text;
-  }));
-  connect(&document, &Document::pins_changed, this,
-          when([](const Filter& f) { return f.value == "pinned"; }));
-  connect(&document, &Document::measured_changed, this, when([](const Filter& f) {
-    return f.value == "measured" || f.field == Filter::Field::Seconds;
-  }));
-  connect(&document, &Document::appended, this, [this](int first, int) { recompute(first); });
-  connect(&document, &Document::changed, this, [this](const QList<int>& ids) {
-    bool different = false;
-    for (int id : ids) {
-      const bool now = meets_all(id);
-      different |= now != passes_[id];
-      passing_ += int{now} - int{passes_[id]};
-      passes_[id] = now;
-    }
-    if (different) changed();
-  });
-  recompute(0);
+          [this] { ask_again(best_, document_.best()); });
+  connect(&document, &Document::pins_changed, this, [this] { ask_again(pins_, document_.pins()); });
+  for (const auto one : {&Document::notes_changed, &Document::measured_changed})
+    connect(&document, one, this, [this](int id) { ask_again({id}); });
+  document_reset();
 }
 
 bool FilterStack::passes(int node) const {
@@ -99,14 +84,65 @@ bool FilterStack::meets_all(int node) const {
                      [&](const Filter& f) { return meets(f, document_, n); });
 }
 
-void FilterStack::recompute(size_t first) {
+void FilterStack::document_reset() {
+  passes_.assign(document_.nodes().size(), true);
+  passing_ = static_cast<int>(passes_.size());
+  best_ = document_.best();
+  pins_ = document_.pins();
+  if (!filters_.empty()) ask_all();
+}
+
+// What was being asked before is dropped.
+void FilterStack::ask_all() {
+  answers_.clear();
+  answers_.reserve(document_.nodes().size());
+  asking_.start([this] { return ask_next(); }, [this] { answered(); }, kAtOnce);
+}
+
+bool FilterStack::ask_next() {
   const size_t count = document_.nodes().size();
-  if (first == 0) passing_ = 0;
-  passes_.resize(count);
-  for (size_t id = first; id < count; ++id) {
-    passes_[id] = meets_all(static_cast<int>(id));
-    passing_ += passes_[id];
+  if (filters_.empty()) answers_.assign(count, true);
+  const size_t end = std::min(count, answers_.size() + kStep);
+  while (answers_.size() < end) answers_.push_back(meets_all(static_cast<int>(answers_.size())));
+  return answers_.size() < count;
+}
+
+void FilterStack::answered() {
+  passes_ = std::exchange(answers_, {});
+  passing_ = static_cast<int>(std::count(passes_.begin(), passes_.end(), true));
+  changed();
+}
+
+void FilterStack::appended() {
+  while (passes_.size() < document_.nodes().size()) {
+    passes_.push_back(meets_all(static_cast<int>(passes_.size())));
+    passing_ += passes_.back();
   }
+}
+
+void FilterStack::ask_again(std::vector<int>& then, const std::vector<int>& now) {
+  std::vector<int> ids = std::exchange(then, now);
+  ids.insert(ids.end(), now.begin(), now.end());
+  ask_again(ids);
+}
+
+void FilterStack::ask_again(const std::vector<int>& ids) {
+  if (filters_.empty()) return;
+  if (ids.size() > kMostAgain) return ask_all();
+  bool different = false;
+  for (int id : ids) {
+    if (id < 0 || static_cast<size_t>(id) >= passes_.size()) continue;
+    const auto k = static_cast<size_t>(id);
+    const bool now = meets_all(id);
+    if (asking_.busy()) {
+      if (k < answers_.size()) answers_[k] = now;
+      continue;
+    }
+    different |= now != passes_[k];
+    passing_ += int{now} - int{passes_[k]};
+    passes_[k] = now;
+  }
+  if (different) changed();
 }
 
 }  // namespace nautilus::gui

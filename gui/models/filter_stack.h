@@ -1,6 +1,7 @@
 // Which candidates are shown: conditions that all must hold, in the order they were added, each a
 // chip; adding, removing and editing can be undone. The same in all views: what does not pass is
-// dimmed or left out there.
+// dimmed or left out there. Many candidates are asked in slices, between other events: until all
+// have answered, those pass that passed before.
 #pragma once
 
 #include <QObject>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "gui/models/filter.h"
+#include "gui/models/slices.h"
 
 namespace nautilus::gui {
 
@@ -25,19 +27,30 @@ class FilterStack : public QObject {
   void clear();
   // The window's: steps by hand enter it too, so that Undo takes back whatever was last.
   QUndoStack& undo_stack() { return undo_; }
+  bool busy() const { return asking_.busy(); }
 
  Q_SIGNALS:
-  void changed();
+  void edited();   // the conditions
+  void changed();  // which candidates pass
 
  private:
   class Edit;
   void edit(std::vector<Filter> to, const QString& what);
   bool meets_all(int node) const;
-  void recompute(size_t first);
+  void document_reset();
+  void ask_all();
+  bool ask_next();
+  void answered();
+  void appended();
+  void ask_again(const std::vector<int>& ids);
+  void ask_again(std::vector<int>& then, const std::vector<int>& now);
   const Document& document_;
   std::vector<Filter> filters_;
   std::vector<bool> passes_;
+  std::vector<bool> answers_;  // while all are asked: of the first so many
   int passing_ = 0;
+  std::vector<int> best_, pins_;  // as they were when last asked
+  Slices asking_;
   QUndoStack undo_;
 };
 

@@ -13,7 +13,7 @@ namespace nautilus::gui {
 namespace {
 
 // A program without size parameters, and the script for it.
-struct Stage {
+struct Scene {
   poly::ProgramPtr program;
   poly::Sizes sizes;
   std::vector<poly::TransformStep> steps;
@@ -25,9 +25,9 @@ Refusal no_picture(const std::string& why, const std::string& suggest = "") {
   return Refusal{"draw the iterations", "", why, suggest};
 }
 
-Expected<Stage> small_stage(const poly::ProgramPtr& general, const poly::Sizes& real,
+Expected<Scene> small_stage(const poly::ProgramPtr& general, const poly::Sizes& real,
                             const IterationRequest& r, const std::vector<std::string>& wanted) {
-  Stage out;
+  Scene out;
   const std::map<int64_t, int64_t> tiles = small_tiles(r.steps);
   int64_t largest = 4;
   for (const auto& [from, to] : tiles) largest = std::max(largest, to);
@@ -47,11 +47,11 @@ Expected<Stage> small_stage(const poly::ProgramPtr& general, const poly::Sizes& 
   return out;
 }
 
-Expected<Stage> real_stage(const poly::ProgramPtr& program, const poly::Sizes& real,
+Expected<Scene> real_stage(const poly::ProgramPtr& program, const poly::Sizes& real,
                            const IterationRequest& r) {
   Expected<poly::Program> p = poly::instantiate(*program, real);
   if (!p) return p.error();
-  Stage out;
+  Scene out;
   out.program = std::make_shared<const poly::Program>(*p);
   out.sizes = real;
   out.steps = r.steps;
@@ -60,7 +60,7 @@ Expected<Stage> real_stage(const poly::ProgramPtr& program, const poly::Sizes& r
 
 // The schedule of a script by its edits alone; a last step that cannot even be made is left out and
 // said.
-Expected<poly::Schedule> ordered(const Stage& stage, std::vector<std::string>& notes) {
+Expected<poly::Schedule> ordered(const Scene& stage, std::vector<std::string>& notes) {
   poly::Schedule s = poly::initial_schedule(stage.program);
   for (size_t k = 0; k < stage.steps.size(); ++k) {
     Expected<poly::Schedule> next = edit_only(s, stage.steps[k]);
@@ -83,7 +83,7 @@ std::vector<std::string> chosen(const poly::Program& p, const std::vector<std::s
 }
 
 // Everything after the sizes are settled. Throws isl::exception.
-Expected<IterationPicture> picture_of(const Stage& stage, const IterationRequest& r,
+Expected<IterationPicture> picture_of(const Scene& stage, const IterationRequest& r,
                                       const std::atomic<bool>* stop) {
   IterationPicture out;
   out.sizes = stage.sizes;
@@ -102,7 +102,7 @@ Expected<IterationPicture> picture_of(const Stage& stage, const IterationRequest
 
 // Two statements that the order breaks, or else that a correction pays for; else the first that
 // carries a reduction. Throws isl::exception.
-std::vector<std::string> telling(const Stage& stage) {
+std::vector<std::string> telling(const Scene& stage) {
   std::vector<std::string> notes;
   const Expected<poly::Schedule> s = ordered(stage, notes);
   if (!s) return {};
@@ -135,7 +135,7 @@ Expected<IterationPicture> iteration_picture(const poly::ProgramPtr& program,
                                              const std::atomic<bool>* stop) {
   if (request.statements.empty()) {
     auto found = poly::with_quota(program->context->get(), poly::kDefaultQuota, [&] {
-      const Expected<Stage> stage = general ? small_stage(general, real, request, all_of(*program))
+      const Expected<Scene> stage = general ? small_stage(general, real, request, all_of(*program))
                                             : real_stage(program, real, request);
       return stage ? telling(*stage) : std::vector<std::string>();
     });
@@ -146,7 +146,7 @@ Expected<IterationPicture> iteration_picture(const poly::ProgramPtr& program,
   }
   const std::vector<std::string>& wanted = request.statements;
   std::string why_not = general ? "" : "the session has the program at these sizes only";
-  auto attempt = [&](const Expected<Stage>& stage) -> Expected<IterationPicture> {
+  auto attempt = [&](const Expected<Scene>& stage) -> Expected<IterationPicture> {
     if (!stage) return stage.error();
     return picture_of(*stage, request, stop);
   };

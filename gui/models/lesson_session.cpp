@@ -38,7 +38,7 @@ QString with_unit(const LessonNumber& n, double v) {
 
 }  // namespace
 
-Expected<sched::Session> lesson_session(const Lesson& l) {
+Expected<sched::Session> lesson_session(const Lesson& l, std::atomic<bool>* stop) {
   SpecRequest r;
   r.spec = l.kernel;
   r.sizes = l.sizes;
@@ -52,9 +52,11 @@ Expected<sched::Session> lesson_session(const Lesson& l) {
   const auto ops = profile::tile_ops_provider(
       tile::numerics_from_name(s->options.numerics).value_or(tile::Numerics::Reassociate),
       driver::op_costs(s->options.machine));
-  auto found =
-      sched::search(std::make_shared<const poly::Program>(*std::move(p)), s->options, *ops);
+  sched::SearchOptions o = s->options;
+  o.stop = stop;
+  auto found = sched::search(std::make_shared<const poly::Program>(*std::move(p)), o, *ops);
   if (!found) return found.error();
+  if (stop && stop->load()) return Refusal{"begin a lesson", l.name, "it was given up", ""};
   s->result = *std::move(found);
   s->result.seconds = s->result.first_plan_seconds = 0;
   return s;

@@ -2,6 +2,7 @@
 // schedules. Belongs to the thread of the program's isl context.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 
@@ -70,7 +71,8 @@ Expected<nlohmann::json> resolved(const poly::Schedule& s, const nlohmann::json&
 bool as_asked(const poly::TransformStep& asked, const poly::TransformStep& did,
               const std::vector<std::string>& free);
 // The session that a lesson begins with: its kernel at its sizes, and the search if it has one.
-Expected<sched::Session> lesson_session(const Lesson& l);
+// `stop`, once set, ends that with a refusal.
+Expected<sched::Session> lesson_session(const Lesson& l, std::atomic<bool>* stop = nullptr);
 
 // Adds candidates for the transforms of steps that were done before, in the lesson's order; their
 // nodes by step. What cannot be done again is left out.

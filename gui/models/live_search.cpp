@@ -103,7 +103,7 @@ void LiveSearch::explore(const Allowance& allowance) {
 
 void LiveSearch::pause() {
   if (phase_ != Phase::Running) return;
-  worker_->post([this, tell = teller()](Worker& w) {
+  worker_->post_urgently([this, tell = teller()](Worker& w) {
     w.rest();
     tell([this] {
       drain(true);
@@ -130,7 +130,7 @@ void LiveSearch::step() {
 
 void LiveSearch::stop() {
   if (!worker_) return;
-  worker_->post([this, tell = teller()](Worker& w) {
+  worker_->post_urgently([this, tell = teller()](Worker& w) {
     w.rest();
     if (w.exploration) {
       w.exploration->close();

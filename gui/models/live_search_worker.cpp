@@ -32,11 +32,11 @@ void LiveSearch::Worker::end() {
   wake_.notify_all();
 }
 
-void LiveSearch::Worker::post(std::function<void(Worker&)> command) {
+void LiveSearch::Worker::post(Command command, bool urgent) {
   {
     const std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(command));
-    if (in_run_) stop_ = true;
+    commands_.push_back({std::move(command), urgent});
+    if (in_run_ || urgent) stop_ = true;
   }
   wake_.notify_all();
 }
@@ -106,15 +106,18 @@ void LiveSearch::Worker::go(const Allowance& a) {
 }
 
 // False: the thread ends. No command: the run goes on.
-bool LiveSearch::Worker::next(std::function<void(Worker&)>& command) {
+bool LiveSearch::Worker::next(Command& command) {
   std::unique_lock lock(mutex_);
   in_run_ = false;
   wake_.wait(lock, [&] { return over_ || going_ || !commands_.empty(); });
   if (over_) return false;
-  stop_ = false;
-  if (commands_.empty()) return in_run_ = true;
-  command = std::move(commands_.front());
+  if (commands_.empty()) {
+    stop_ = false;
+    return in_run_ = true;
+  }
+  command = std::move(commands_.front().command);
   commands_.pop_front();
+  stop_ = std::any_of(commands_.begin(), commands_.end(), [](const Waiting& w) { return w.urgent; });
   return true;
 }
 
@@ -136,7 +139,7 @@ void LiveSearch::Worker::run() {
   } catch (const std::exception& e) {
     cannot_begin_ = Refusal{"search", "", e.what(), "smaller sizes"};
   }
-  for (std::function<void(Worker&)> command; next(command); command = nullptr) {
+  for (Command command; next(command); command = nullptr) {
     try {
       if (command)
         command(*this);

@@ -1,4 +1,5 @@
-// The thread of a live search. Commands run in order between two parts of a run.
+// The thread of a live search. Commands run in order between two parts of a run; any of them cuts a
+// run short, which goes on afterwards as if nothing had been.
 #pragma once
 
 #include <atomic>
@@ -37,7 +38,10 @@ class LiveSearch::Worker {
   // What to go on from; without nodes the search begins. The thread waits for it.
   void go_on_from(sched::SearchResult so_far);
   // The command finds `exploration` null if the search could not begin.
-  void post(std::function<void(Worker&)> command);
+  using Command = std::function<void(Worker&)>;
+  void post(Command command) { post(std::move(command), false); }
+  // One that also cuts short what commands before it decide: a step, the costs for another machine.
+  void post_urgently(Command command) { post(std::move(command), true); }
   void end();  // as soon as it can
   bool ended() const { return ended_; }
   Batch take(size_t most);
@@ -53,9 +57,10 @@ class LiveSearch::Worker {
   const Reports& reports() const { return reports_; }
 
  private:
+  void post(Command command, bool urgent);
   void run();
   void begin();
-  bool next(std::function<void(Worker&)>& command);
+  bool next(Command& command);
   void part_of_run();
   void on_event(const sched::SearchEvent& e);
   void take_figures();  // of the exploration, into the batch
@@ -70,7 +75,11 @@ class LiveSearch::Worker {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void(Worker&)>> commands_;
+  struct Waiting {
+    Command command;
+    bool urgent = false;
+  };
+  std::deque<Waiting> commands_;
   bool over_ = false, in_run_ = false;
   std::atomic<bool> stop_{false}, ended_{false};
 

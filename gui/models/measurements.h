@@ -1,5 +1,4 @@
-// Measurements from a store (CSV with a head line, or JSON: an array of objects, or an object with
-// such an array) to the candidates they belong to.
+// Measurements from a store (measurement_rows.h) to the candidates they belong to.
 //
 // A row tells a time: seconds, median_seconds, milliseconds, ms or median_ms; and whose it is: `node`
 // (a candidate's number), or `knobs` ("tile.i=64 stages=2", in JSON also an object) that just one

@@ -29,6 +29,26 @@ driver::Input input_of(const SpecRequest& r) {
   return in;
 }
 
+constexpr qint64 kHead = 4096;  // bytes that tell what a file is
+
+QByteArray beginning(const QString& name) {
+  QFile file(name);
+  return QFileInfo(file).isFile() && file.open(QIODevice::ReadOnly) ? file.read(kHead)
+                                                                    : QByteArray();
+}
+
+Expected<Opened> open_store(const std::string& path, const std::string& kind) {
+  const auto content = sched::read_file(path);
+  if (!content) return content.error();
+  const auto rows = measurement_rows(*content);
+  if (!rows)
+    return Refusal{"open " + kind, path, rows.error().why,
+                   "a session (*.nautilus.json), a spec or a program; or " + rows.error().suggest};
+  Opened out;
+  out.store = FoundStore{QString::fromStdString(kind), rows->size(), subject_of(*rows)};
+  return out;
+}
+
 // corpus/families.json; nothing where it is missing or damaged.
 nlohmann::json families() {
   const auto text = sched::read_file(sched::corpus_dir() + "/families.json");
@@ -78,21 +98,22 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
 }
 
 Expected<Opened> open_any(const std::string& path, const std::string& machine) {
-  char first = 0;
-  QFile file(in_qt(path));
-  const bool braces = QFileInfo(file).isFile() && file.open(QIODevice::ReadOnly) &&
-                      file.getChar(&first) && first == '{';
-  if (braces || path.ends_with(".json")) {
+  const QByteArray head = beginning(in_qt(path));
+  if (const std::string kind = store_kind({head.data(), static_cast<size_t>(head.size())}, path);
+      !kind.empty())
+    return open_store(path, kind);
+  if (head.trimmed().startsWith('{') || path.ends_with(".json")) {
+    const FileStamp stamp = FileStamp::of(in_qt(path));  // before: what comes later is another's
     auto s = sched::load_session(path);
     if (!s) return s.error();
-    return Opened{*std::move(s), true};
+    return Opened{*std::move(s), true, stamp};
   }
   SpecRequest r;
   r.spec = path;
   r.machine = machine;
   auto s = session_of(r);
   if (!s) return s.error();
-  return Opened{*std::move(s), false};
+  return Opened{*std::move(s), false, {}};
 }
 
 QList<CorpusFamily> corpus_families() {

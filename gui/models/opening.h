@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "autosched/search.h"
+#include "gui/models/file_stamp.h"
+#include "gui/models/measurement_rows.h"
 
 namespace nautilus::gui {
 
@@ -26,12 +28,21 @@ struct KernelInfo {
 Expected<std::vector<KernelInfo>> kernels_of(const std::string& spec);
 // A session without a search: its one candidate is the program as it was written.
 Expected<sched::Session> session_of(const SpecRequest& r);
+// What turned out to be measurements, not a session.
+struct FoundStore {
+  QString kind;  // "an SQLite database"
+  size_t rows = 0;
+  std::optional<StoreSubject> about;
+};
 struct Opened {
   sched::Session session;
   bool was_saved = false;  // it is a session file
+  FileStamp stamp;         // of that
+  std::optional<FoundStore> store = {};  // then there is no session
 };
 // A session file, older ones and those of runs that never ended included; or a spec, at typical
-// sizes on `machine`. A session is told by its name (*.json) or its content.
+// sizes on `machine`. A session is told by its name (*.json) or its content; so is a measurement
+// store.
 Expected<Opened> open_any(const std::string& path, const std::string& machine);
 Expected<sched::Machine> machine_named(const std::string& id_or_file);
 

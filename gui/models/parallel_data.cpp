@@ -92,8 +92,14 @@ void ParallelData::place(ParallelAxis& a, const std::vector<double>& values) {
   if (low <= 0 || !a.column.numeric()) a.log = false;
   a.at.resize(values.size());
   a.bin.resize(values.size());
+  const double from = std::log(a.low), span = std::log(a.high) - from;  // once, not with each value
+  const auto position = [&](double v) {
+    if (!a.log || high <= low || !std::isfinite(v)) return a.position(v);
+    const double t = (std::log(v) - from) / span;
+    return !std::isfinite(t) ? double(kMissing) : a.flip ? 1 - t : t;
+  };
   for (size_t n = 0; n < values.size(); ++n) {
-    const double t = a.position(values[n]);
+    const double t = position(values[n]);
     a.at[n] = float(t);
     a.bin[n] = bin_of(t);
   }

@@ -74,7 +74,8 @@ PlanStagesPtr stages_of(const Workpiece& w, const CancelToken& cancel,
 // PTX or SASS of a source: takes seconds, needs no bench. The lines carry the tags of the CUDA
 // lines that they came from.
 enum class Assembly : uint8_t { Ptx, Sass };
-Stage make_assembly(const cuda::Source& source, Assembly what, const Stage& cuda);
+Stage make_assembly(const cuda::Source& source, Assembly what, const Stage& cuda,
+                    const std::atomic<bool>* stop = nullptr);
 // The stage before it is made: refused where a tool is missing.
 Stage assembly_to_come(Assembly what);
 

@@ -169,11 +169,13 @@ Stage assembly_to_come(Assembly what) {
   return s;
 }
 
-Stage make_assembly(const cuda::Source& source, Assembly what, const Stage& cuda) {
+Stage make_assembly(const cuda::Source& source, Assembly what, const Stage& cuda,
+                    const std::atomic<bool>* stop) {
   Stage s = assembly_to_come(what);
   s.on_demand = false;
   if (s.refusal) return s;
-  auto text = what == Assembly::Ptx ? cuda::ptx_text(source) : cuda::sass_text(source);
+  auto text = what == Assembly::Ptx ? cuda::ptx_text(source, stop)
+                                      : cuda::sass_text(source, stop);
   if (!text) {
     s.refusal = text.error();
     return s;

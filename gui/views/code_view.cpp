@@ -107,15 +107,19 @@ void CodeView::fill(Pane& p) {
 
 void CodeView::make_on_demand(const Stage& s) {
   if (!plan_->source) return;
-  ++making_;
+  if (making_++ == 0) {
+    stop_ = std::make_shared<std::atomic<bool>>(false);
+    works(tr("building %1 with nvcc").arg(s.title));
+  }
   const Assembly what = s.syntax == Syntax::Ptx ? Assembly::Ptx : Assembly::Sass;
   in_background<Stage>(
       this,
-      [source = *plan_->source, what, cuda = *plan_->find(QStringLiteral("cuda"))] {
-        return make_assembly(source, what, cuda);
+      [source = *plan_->source, what, cuda = *plan_->find(QStringLiteral("cuda")), stop = stop_] {
+        return make_assembly(source, what, cuda, stop.get());
       },
-      [this, of = plans_](Stage made) {
-        --making_;
+      [this, of = plans_, stop = stop_](Stage made) {
+        if (stop->load()) return;
+        if (--making_ == 0) works({});
         if (of != plans_) return;
         auto with = std::make_shared<PlanStages>(*plan_);
         for (Stage& t : with->stages)
@@ -126,6 +130,16 @@ void CodeView::make_on_demand(const Stage& s) {
         fill_list();
         light();
       });
+}
+
+void CodeView::give_up() {
+  if (making_ == 0) return;
+  stop_->store(true);
+  making_ = 0;
+  works({});
+  for (Pane& p : panes_)
+    if (const Stage* s = plan_ ? plan_->find(p.stage) : nullptr; s && s->on_demand && !s->refusal)
+      p.text->set_message(tr("Given up. Choose it from the list to make it."));
 }
 
 void CodeView::show_stage(int n, const QString& id) {

@@ -22,6 +22,7 @@ class CodeView : public View {
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
   bool busy() const override { return asked_ || making_ > 0; }
+  void give_up() override;  // what the CUDA toolkit is at
 
   const PlanStages* plan() const { return plan_.get(); }
   int pane_count() const { return int(panes_.size()); }
@@ -65,6 +66,7 @@ class CodeView : public View {
   int active_ = 0;
   bool asked_ = false, stale_ = true;
   int making_ = 0;
+  std::shared_ptr<std::atomic<bool>> stop_;  // of what is being made
   int plans_ = 0;  // counts them: what was made for another comes too late
   Focus hovered_;
   QListWidget* list_ = nullptr;

@@ -36,6 +36,7 @@ CompareView::CompareView(Shared shared, QWidget* parent)
                 if (node >= 0) shared_.document.set_pinned(node, !shared_.document.pinned(node));
               });
   connect(&shared_.document, &Document::pins_changed, this, &CompareView::ask);
+  connect(&shared_.document, &Document::answer_changed, this, &CompareView::ask);
   const auto anew = [this] {
     asked_for_.clear();
     ask();
@@ -91,6 +92,7 @@ void CompareView::build() {
   table_ = new QTableView;
   table_->setModel(metrics_);
   table_->setAccessibleName(tr("Figures"));
+  table_->setTabKeyNavigation(false);  // Tab goes on to the next control
   table_->setShowGrid(false);
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);
   table_->verticalHeader()->hide();

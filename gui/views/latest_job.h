@@ -24,6 +24,12 @@ class LatestJob {
     waiting_done_ = std::move(done);
     if (!running_) launch();
   }
+  // What is under way is of no use any more.
+  void drop() {
+    ++generation_;
+    waiting_job_ = nullptr;
+    waiting_done_ = nullptr;
+  }
   bool busy() const { return running_; }
 
  private:

@@ -23,8 +23,8 @@ LessonView::LessonView(Shared shared, QWidget* parent)
   connect(&shared_.document, &Document::appended, this, &LessonView::observe);
   connect(&shared_.document, &Document::reset, this, [this] {
     if (replacing_) return;
-    ++ticket_;  // whatever is being prepared comes too late
-    end();
+    drop_preparation();
+    if (pages_->currentIndex() != 0) end();
   });
   connect(&shared_.theme, &Theme::changed, this, &LessonView::refresh);
   when_bench_fails([this](const QString& channel, const QString& why) {
@@ -177,17 +177,34 @@ bool LessonView::play(const QString& name) {
   say({});
   text_->setPlainText(tr("Preparing the lesson …"));
   panel_->hide();
+  drop_preparation();
+  stop_ = std::make_shared<std::atomic<bool>>(false);
+  works(tr("preparing the lesson “%1”").arg(head_->text()));
   in_background<Prepared>(
-      this, [l = *loaded, kept] { return prepare(l, kept); },
-      [this, l = *loaded, ticket = ++ticket_](Prepared made) {
+      this, [l = *loaded, kept, stop = stop_] { return prepare(l, kept, *stop); },
+      [this, l = *loaded, stop = stop_](Prepared made) {
         --opening_;
-        if (ticket == ticket_) begin(l, std::move(made));
+        if (stop->load()) return;
+        works({});
+        begin(l, std::move(made));
       });
   return true;
 }
 
-LessonView::Prepared LessonView::prepare(const Lesson& l, LessonRun::Kept kept) {
-  Prepared out{lesson_session(l), nullptr, std::move(kept)};
+// What is being prepared comes too late.
+void LessonView::drop_preparation() {
+  if (!stop_ || stop_->exchange(true)) return;
+  works({});
+}
+
+void LessonView::give_up() {
+  drop_preparation();
+  show_lessons();
+}
+
+LessonView::Prepared LessonView::prepare(const Lesson& l, LessonRun::Kept kept,
+                                         std::atomic<bool>& stop) {
+  Prepared out{lesson_session(l, &stop), nullptr, std::move(kept)};
   if (!out.session) return out;
   // Something to apply transforms to, where the lesson has no search of its own.
   if (out.session->result.nodes.empty()) {

@@ -28,6 +28,7 @@ class LessonView : public View {
   void paint_picture(QPainter& p, const QRectF& page) override;
   QList<QJsonObject> export_rows() const override;
   bool busy() const override { return opening_ > 0 || !asking_.empty(); }
+  void give_up() override;  // what is being prepared
 
   // What the key for going on does: predicts, applies, or goes to the next step.
   void go_on();
@@ -55,7 +56,8 @@ class LessonView : public View {
     std::shared_ptr<const sched::SearchResult> searched = {};  // what the lesson's search found
     LessonRun::Kept kept = {};
   };
-  static Prepared prepare(const Lesson& l, LessonRun::Kept kept);
+  static Prepared prepare(const Lesson& l, LessonRun::Kept kept, std::atomic<bool>& stop);
+  void drop_preparation();
   void begin(Lesson l, Prepared made);
   void end();
   void enter_step();  // shows what the step shows, and asks the bench
@@ -83,7 +85,8 @@ class LessonView : public View {
   HandSteps* own_hand_ = nullptr;
   std::set<int> asking_;                         // steps that the bench works on
   std::map<std::string, LessonRun::Kept> kept_;  // lessons that were left in the middle
-  int opening_ = 0, ticket_ = 0, shown_step_ = -1;
+  int opening_ = 0, shown_step_ = -1;
+  std::shared_ptr<std::atomic<bool>> stop_;  // of what is being prepared
   bool shown_after_ = false;
   bool replacing_ = false;
 

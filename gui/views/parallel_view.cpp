@@ -56,7 +56,11 @@ ParallelView::ParallelView(Shared shared, QWidget* parent)
     data_ = ParallelData();
     lit_.clear();
     lit_count_ = 0;
-    reload_shown();
+    stale_ = true;  // in an event of its own: others have work with a new document, too
+    later_.stop();
+    QTimer::singleShot(0, this, [this] {
+      if (isVisible()) catch_up_soon();
+    });
   });
   connect(&shared_.document, &Document::appended, this, soon);
   connect(&shared_.document, &Document::changed, this, soon);

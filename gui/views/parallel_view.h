@@ -7,7 +7,7 @@
 #include <set>
 
 #include "gui/models/parallel_data.h"
-#include "gui/views/slices.h"
+#include "gui/models/slices.h"
 #include "gui/views/view.h"
 
 namespace nautilus::gui {

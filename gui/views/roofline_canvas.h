@@ -3,10 +3,10 @@
 
 #include <QTimer>
 
+#include "gui/models/slices.h"
 #include "gui/views/canvas_view.h"
 #include "gui/views/info_card.h"
 #include "gui/views/roofline_painter.h"
-#include "gui/views/slices.h"
 
 namespace nautilus::gui {
 

@@ -1,12 +1,9 @@
 #include "gui/views/search_tree.h"
 
-#include <QHBoxLayout>
 #include <QLabel>
-#include <QSlider>
-#include <QToolButton>
 #include <QVBoxLayout>
 
-#include "gui/models/quantity.h"
+#include "gui/views/replay_bar.h"
 
 namespace nautilus::gui {
 
@@ -25,12 +22,10 @@ SearchTreeView::SearchTreeView(Shared shared, QWidget* parent)
   column->setSpacing(0);
   column->addWidget(path_);
   column->addWidget(canvas_, 1);
-  column->addWidget(make_replay());
+  replay_ = new ReplayBar(shared.document, *canvas_, this);
+  column->addWidget(replay_);
   make_actions();
-  connect(canvas_, &SearchTreeCanvas::picture_changed, this, &SearchTreeView::show_replay);
   connect(canvas_, &SearchTreeCanvas::root_changed, this, &SearchTreeView::show_root);
-  connect(&timer_, &QTimer::timeout, this, &SearchTreeView::play_step);
-  show_replay();
 }
 
 void SearchTreeView::make_actions() {
@@ -57,68 +52,7 @@ void SearchTreeView::make_actions() {
                                 [this](bool on) { canvas_->set_legend(on); });
   legend->setCheckable(true);
   legend->setChecked(true);
-}
-
-QWidget* SearchTreeView::make_replay() {
-  auto* bar = new QWidget(this);
-  auto* row = new QHBoxLayout(bar);
-  row->setContentsMargins(8, 2, 8, 2);
-  play_ = new QToolButton(bar);
-  play_->setText(QStringLiteral("\u25b6"));
-  play_->setAutoRaise(true);
-  play_->setObjectName(QStringLiteral("replay_play"));
-  play_->setAccessibleName(tr("Play the search"));
-  play_->setToolTip(tr("Play how the tree grew, in the order in which the search made candidates"));
-  slider_ = new QSlider(Qt::Horizontal, bar);
-  slider_->setObjectName(QStringLiteral("replay_slider"));
-  slider_->setAccessibleName(tr("Replay: candidates made so far"));
-  slider_->setToolTip(
-      tr("Replay the search. Candidates are numbered in the order they were made; times are not "
-         "recorded, so equal distances are equal numbers of candidates, not equal times."));
-  step_ = new QLabel(bar);
-  step_->setObjectName(QStringLiteral("replay_step"));
-  row->addWidget(play_);
-  row->addWidget(slider_, 1);
-  row->addWidget(step_);
-  connect(slider_, &QSlider::valueChanged, this, [this](int at) { canvas_->set_limit(at); });
-  connect(play_, &QToolButton::clicked, this, [this] {
-    if (timer_.isActive()) return timer_.stop(), show_replay();
-    if (!canvas_->replaying()) slider_->setValue(1);
-    timer_.start(40);
-    show_replay();
-  });
-  return bar;
-}
-
-// All of it in about ten seconds.
-void SearchTreeView::play_step() {
-  const int n = slider_->maximum(), step = std::max(1, n / 250);
-  if (slider_->value() + step >= n) timer_.stop();
-  slider_->setValue(std::min(n, slider_->value() + step));
-}
-
-void SearchTreeView::show_replay() {
-  const int n = static_cast<int>(canvas_->facts().size());
-  const QSignalBlocker quiet(slider_);
-  slider_->setRange(std::min(n, 1), n);
-  slider_->setPageStep(std::max(1, n / 20));
-  slider_->setValue(canvas_->limit());
-  slider_->setEnabled(n > 1);
-  play_->setEnabled(n > 1);
-  play_->setText(timer_.isActive() ? QStringLiteral("\u2016") : QStringLiteral("\u25b6"));
-  const int best = canvas_->best();
-  QString text =
-      canvas_->replaying()
-          ? tr("%1 of %2 in search order").arg(count_text(canvas_->limit()), count_text(n))
-          : tr("%1 candidates").arg(count_text(n));
-  if (best >= 0) {
-    const float s = canvas_->facts()[best].seconds;
-    if (s > 0) text += tr(", best %1").arg(seconds_text(s));
-  }
-  const SearchTreePicture& p = canvas_->picture();
-  if (p.folded_nodes > 0 && !canvas_->replaying())
-    text += tr(", %1 folded").arg(count_text(p.folded_nodes));
-  step_->setText(text);
+  add_command(replay_->by_time());
 }
 
 void SearchTreeView::show_root(int node) {

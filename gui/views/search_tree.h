@@ -1,17 +1,14 @@
 // The search tree view: what the search tried, from the program as it was written on the left to
-// whole plans on the right, and a slider that replays it. Candidates carry no time stamps; their
-// numbers count up in the order in which the search made them, so that order is what is replayed.
+// whole plans on the right, and a slider that replays it.
 #pragma once
-
-#include <QTimer>
 
 #include "gui/views/search_tree_canvas.h"
 
 class QLabel;
-class QSlider;
-class QToolButton;
 
 namespace nautilus::gui {
+
+class ReplayBar;
 
 class SearchTreeView : public CanvasView<SearchTreeCanvas> {
   Q_OBJECT
@@ -26,15 +23,10 @@ class SearchTreeView : public CanvasView<SearchTreeCanvas> {
 
  private:
   void make_actions();
-  QWidget* make_replay();
-  void show_replay();
   void show_root(int node);
-  void play_step();
 
-  QToolButton* play_ = nullptr;
-  QSlider* slider_ = nullptr;
-  QLabel *step_ = nullptr, *path_ = nullptr;
-  QTimer timer_;
+  ReplayBar* replay_ = nullptr;
+  QLabel* path_ = nullptr;
   QAction* everything_ = nullptr;
 };
 

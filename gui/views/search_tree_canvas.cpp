@@ -9,6 +9,8 @@ namespace nautilus::gui {
 namespace {
 
 constexpr double kReadable = 0.72;  // the smallest scale that `home` chooses
+constexpr size_t kRead = 256;       // candidates in a step
+constexpr int kAtOnce = 16;         // steps
 
 }  // namespace
 
@@ -45,35 +47,45 @@ void SearchTreeCanvas::document_reset() {
   question_ = {};
   question_.everything = everything;
   question_.facts.reserve(shared_.document.nodes().size());
-  for (const sched::SearchNode& n : shared_.document.nodes()) {
-    const auto m = shared_.document.measured(n.id);
-    question_.facts.push_back(fact_of(n, m ? m->seconds : 0));
-  }
   limit_ = -1;
   cursor_ = {-1, Group::None};
   hovered_item_ = to_reveal_ = -1;
   first_ = true;
   set_moved_by_hand(false);
   picture_ = {};
-  request(true);
+  job_.drop();
+  reading_.start([this] { return read_some(); }, [this] { request(true); }, kAtOnce);
   root_changed(0);
 }
 
-void SearchTreeCanvas::document_appended(int first, int last) {
-  for (int id = first; id <= last; ++id)
-    if (id >= static_cast<int>(question_.facts.size())) question_.facts.push_back({});
-  for (int id = first; id <= last; ++id) refresh(id);
+TreeFact SearchTreeCanvas::fact(const sched::SearchNode& n) const {
+  const auto m = shared_.document.measured(n.id);
+  return fact_of(n, m ? m->seconds : 0);
+}
+
+bool SearchTreeCanvas::read_some() {
+  const auto& nodes = shared_.document.nodes();
+  const size_t end = std::min(nodes.size(), question_.facts.size() + kRead);
+  while (question_.facts.size() < end)
+    question_.facts.push_back(fact(nodes[question_.facts.size()]));
+  return end < nodes.size();
+}
+
+void SearchTreeCanvas::document_appended() {
+  if (reading_.busy()) return;  // which gets there
+  while (read_some()) {
+  }
   request(false);
 }
 
 void SearchTreeCanvas::refresh(int id) {
   const sched::SearchNode* n = shared_.document.node(id);
   if (!n || id >= static_cast<int>(question_.facts.size())) return;
-  const auto m = shared_.document.measured(id);
-  question_.facts[id] = fact_of(*n, m ? m->seconds : 0);
+  question_.facts[id] = fact(*n);
 }
 
 void SearchTreeCanvas::request(bool supersede) {
+  if (reading_.busy()) return;  // asks at its end
   TreeQuestion q = question_;
   q.best = shared_.document.best();
   for (int id : shared_.document.pins()) q.shown.insert(id);

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "gui/models/slices.h"
 #include "gui/views/canvas_view.h"
 #include "gui/views/info_card.h"
 #include "gui/views/latest_job.h"
@@ -18,7 +19,7 @@ class SearchTreeCanvas : public PictureCanvas {
 
   const SearchTreePicture& picture() const { return picture_; }
   const std::vector<TreeFact>& facts() const { return question_.facts; }
-  bool busy() const override { return job_.busy(); }
+  bool busy() const override { return job_.busy() || reading_.busy(); }
   // Replay: candidates from `limit` on are not there yet; -1: all are, also those still to come.
   void set_limit(int limit);
   int limit() const;
@@ -61,7 +62,9 @@ class SearchTreeCanvas : public PictureCanvas {
 
  private:
   void document_reset();
-  void document_appended(int first, int last);
+  void document_appended();
+  bool read_some();
+  TreeFact fact(const sched::SearchNode& n) const;
   void refresh(int node);
   void unhide(int node);  // shown by itself, its ancestors open
   void selection_changed(unsigned parts);
@@ -79,6 +82,7 @@ class SearchTreeCanvas : public PictureCanvas {
   Shared shared_;
   TreeQuestion question_;
   SearchTreePicture picture_;
+  Slices reading_;  // the document's candidates, after a new one
   LatestJob<SearchTreePicture> job_;
   mutable SearchTreePainter painter_;
   int limit_ = -1;

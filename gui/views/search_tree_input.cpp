@@ -202,14 +202,14 @@ bool SearchTreeCanvas::key(QKeyEvent* e) {
     case Qt::Key_Escape:
       if (!shared_.selection.now().isolated.empty()) return shared_.selection.isolate({}), true;
       if (question_.root == 0) return false;
-      set_root(e->key() == Qt::Key_Escape ? 0 : question_.facts[question_.root].parent);
+      set_root(e->key() == Qt::Key_Escape ? 0 : shared_.document.node(question_.root)->parent);
       return true;
   }
   return false;
 }
 
 void SearchTreeCanvas::go_to(int node) {
-  if (node < 0 || node >= static_cast<int>(question_.facts.size())) return;
+  if (!shared_.document.node(node)) return;
   shared_.selection.select(node);
   cursor_ = {node, Group::None};
   to_reveal_ = node;
@@ -219,8 +219,8 @@ void SearchTreeCanvas::go_to(int node) {
 
 void SearchTreeCanvas::unhide(int node) {
   question_.shown.insert(node);
-  for (int up = question_.facts[node].parent; up >= 0; up = question_.facts[up].parent)
-    if (auto it = question_.open.find(up); it != question_.open.end() && !it->second)
+  for (int up : shared_.document.path(node))
+    if (auto it = question_.open.find(up); up != node && it != question_.open.end() && !it->second)
       question_.open.erase(it);
 }
 
@@ -228,7 +228,7 @@ void SearchTreeCanvas::unhide(int node) {
 void SearchTreeCanvas::selection_changed(unsigned parts) {
   if (parts & Selection::Node) {
     const int node = shared_.selection.now().node;
-    if (node >= 0 && node < static_cast<int>(question_.facts.size())) {
+    if (shared_.document.node(node)) {
       cursor_ = {node, Group::None};
       const bool known = node < static_cast<int>(picture_.item_of.size());
       const int item = known ? picture_.item_of[node] : -1;

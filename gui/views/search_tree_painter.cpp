@@ -11,7 +11,8 @@ using sched::NodeState;
 
 int TreeLook::best() const {
   const bool whole = limit >= static_cast<int>(facts.size());
-  if (whole && !document.best().empty()) return document.best().front();
+  if (whole && !document.best().empty() && document.best().front() < limit)
+    return document.best().front();
   const int last = std::min(limit, static_cast<int>(picture.best_so_far.size())) - 1;
   return last < 0 ? -1 : picture.best_so_far[last];
 }

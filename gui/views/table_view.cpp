@@ -332,8 +332,7 @@ void TableView::paint_picture(QPainter& p, const QRectF& page) {
 }
 
 QJsonObject TableView::viewport() const {
-  const int c = model_.sort_column();
-  return {{"sort", c >= 0 ? model_.columns()[size_t(c)].id() : QString()},
+  return {{"sort", model_.sort_id()},
           {"descending", model_.sort_order() == Qt::DescendingOrder},
           {"show", show_->currentIndex()},
           {"top", top_->value()},
@@ -345,8 +344,9 @@ void TableView::set_viewport(const QJsonObject& v) {
   for (const QJsonValue& h : v["hidden"].toArray()) hidden_ << h.toString();
   top_->setValue(v["top"].toInt(50));
   show_->setCurrentIndex(std::clamp(v["show"].toInt(), 0, 2));
-  const int c = model_.column(v["sort"].toString());
-  if (c >= 0) model_.sort(c, v["descending"].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
+  if (v.contains("sort"))
+    model_.sort_by(v["sort"].toString(),
+                   v["descending"].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
   widths();
 }
 

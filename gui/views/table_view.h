@@ -19,6 +19,7 @@ class TableView : public View {
   QList<QJsonObject> export_rows() const override;
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
+  bool busy() const override { return model_.busy(); }
 
   CandidateTable& model() { return model_; }
   QTableView* table() { return table_; }

@@ -43,6 +43,11 @@ class View : public QWidget {
   virtual void set_viewport(const QJsonObject&) {}
   // Whether it still waits for something (the bench, a layout): screenshots and tests wait.
   virtual bool busy() const { return false; }
+  // Ends what `works` told of; the view is as it was before.
+  virtual void give_up() {}
+
+ Q_SIGNALS:
+  void works(const QString& what);  // on something that takes long; "": no more
 
  protected:
   // A command of this view: an entry of its menu, and `key` while the focus is within.

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -48,6 +49,7 @@ Session made_up(int count) {
     n.shared_bytes = 1024.0 * (i % 200);
     n.register_bytes = 256.0 * (i % 100);
     n.by_hand = i % 40 == 3;
+    n.made_at = 0.25 * i;
     s.result.nodes.push_back(n);
   }
   if (count > 3) s.result.best = {2, 3}, s.result.pareto = {1};
@@ -77,6 +79,7 @@ TEST(SessionFile, RoundTrip) {
   EXPECT_EQ(t->pins, (std::vector<int>{3, 1}));
   EXPECT_EQ(t->viewport, s.viewport);
   EXPECT_TRUE(t->result.nodes[43].by_hand);
+  EXPECT_EQ(t->result.nodes[43].made_at, 0.25 * 43);
   EXPECT_EQ(t->result.nodes[43].register_bytes, s.result.nodes[43].register_bytes);
   std::filesystem::remove(path);
 }
@@ -99,6 +102,30 @@ TEST(SessionFile, EveryTruncationIsARefusal) {
     std::ofstream(path, std::ios::trunc | std::ios::binary) << text.substr(0, n);
     EXPECT_FALSE(load_session(path)) << n;
   }
+  std::filesystem::remove(path);
+}
+
+// What stands before the session does no harm; what stands after it is told from a part that lacks.
+TEST(SessionFile, WhatIsAroundTheSession) {
+  const std::string text = session_to_json(made_up(20)).dump(1), path = temp_path("around_session");
+  const auto load = [&](const std::string& content) {
+    std::ofstream(path, std::ios::trunc | std::ios::binary) << content;
+    return load_session(path);
+  };
+  for (const std::string before : {"\n", " \t\r\n\n", "\xef\xbb\xbf"})
+    EXPECT_TRUE(load(before + text + "\n\n")) << load(before + text).error().text();
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  for (const std::string after : {"x", "}", "\n{}", "<<<<<<< HEAD"}) {
+    const Expected<Session> s = load(text + "\n" + after);
+    ASSERT_FALSE(s);
+    const auto line = std::to_string(lines + 2 + (after[0] == '\n'));
+    EXPECT_NE(s.error().why.find("text after the end of the session, in line " + line),
+              std::string::npos)
+        << s.error().text();
+  }
+  const Expected<Session> part = load(text.substr(0, text.size() - 2));
+  ASSERT_FALSE(part);
+  EXPECT_NE(part.error().why.find("truncated"), std::string::npos) << part.error().text();
   std::filesystem::remove(path);
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <QSignalSpy>
+#include <QTest>
 
 #include "tests/gui/samples.h"
 
@@ -26,6 +27,23 @@ TEST(Document, ChildrenAndPathsFollowGrowth) {
   EXPECT_EQ(edges, 199);
   EXPECT_TRUE(d.path(200).empty());
   EXPECT_TRUE(d.children(-1).empty());
+}
+
+// A batch never waits for 100,000 nodes to be moved to a larger place.
+TEST(Document, ThereIsRoomBeforeItIsNeeded) {
+  Document d;
+  d.set_session(random_session(100'000, 3), "");
+  const auto room = [&] { return d.nodes().capacity() - d.nodes().size(); };
+  for (int batch = 0; batch < 3; ++batch) {
+    ASSERT_TRUE(QTest::qWaitFor([&] { return room() >= d.nodes().size() / 4; }, 60'000));
+    const auto* before = d.nodes().data();
+    auto more = random_nodes(static_cast<int>(d.nodes().size() / 4), 4,
+                             static_cast<int>(d.nodes().size()));
+    d.append(std::move(more));
+    EXPECT_EQ(d.nodes().data(), before);
+  }
+  for (size_t k = 0; k < d.nodes().size(); ++k) ASSERT_EQ(d.nodes()[k].id, static_cast<int>(k));
+  EXPECT_FALSE(d.nodes()[99'999].decision.empty());
 }
 
 TEST(Document, TheBestPathIsMarked) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <QSignalSpy>
+#include <QTest>
 
 #include "gui/models/filter_stack.h"
 #include "tests/gui/samples.h"
@@ -147,6 +148,40 @@ TEST(FilterStack, FollowsNotesPinsAndTheAnswer) {
   EXPECT_EQ(stack.passing(), 2);
   EXPECT_FALSE(stack.passes(-1));
   EXPECT_FALSE(stack.passes(5000));
+}
+
+// Large sessions answer a part at a time; what changes meanwhile is not forgotten.
+TEST(FilterStack, ManyCandidatesAnswerInPartsWhileTheDocumentChanges) {
+  Document d;
+  FilterStack stack(d);
+  d.set_session(random_session(60'000, 7), "");
+  QSignalSpy changed(&stack, &FilterStack::changed), edited(&stack, &FilterStack::edited);
+  stack.add(parsed("text by 16"));
+  ASSERT_TRUE(stack.busy()) << "all at once";
+  EXPECT_EQ(edited.count(), 1);
+  EXPECT_EQ(stack.passing(), 60'000) << "as before, until all have answered";
+  stack.replace(0, parsed("text by 32"));  // what was asked before is dropped
+  sched::SearchNode n = d.nodes()[3];
+  n.decision = "tile i by 32";
+  d.change({n});
+  d.append(random_nodes(500, 8, 60'000));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !stack.busy(); }, 60'000));
+  EXPECT_EQ(changed.count(), 1);
+  int passing = 0;
+  for (int id = 0; id < 60'500; ++id) {
+    ASSERT_EQ(stack.passes(id), naive(stack.filters(), d, id)) << "node " << id;
+    passing += stack.passes(id);
+  }
+  EXPECT_EQ(stack.passing(), passing);
+  EXPECT_TRUE(stack.passes(3));
+  stack.undo_stack().undo();
+  stack.undo_stack().undo();  // no conditions: everybody passes, at once or soon
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !stack.busy(); }, 60'000));
+  EXPECT_EQ(stack.passing(), 60'500);
+  stack.add(parsed("text by 16"));
+  d.set_session(random_session(100, 9), "");  // meanwhile
+  EXPECT_FALSE(stack.busy());
+  for (int id = 0; id < 100; ++id) ASSERT_EQ(stack.passes(id), naive(stack.filters(), d, id));
 }
 
 }  // namespace

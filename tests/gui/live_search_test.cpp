@@ -233,5 +233,116 @@ TEST(LiveSearch, AProgramThatCannotBeReadIsRefused) {
   EXPECT_NE(s.phase(), SearchPhase::Running);
 }
 
+sched::Session causal_attention() {
+  SpecRequest r;
+  r.spec = "attention_causal_gqa";
+  auto opened = session_of(r);
+  EXPECT_TRUE(opened) << opened.error().text();
+  return *opened;
+}
+
+// A decision takes seconds here; a pause does not wait for its end.
+TEST(LiveSearch, PauseReachesTheDecisionUnderWay) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(causal_attention(), "");
+  s.explore({0, 0, 6});
+  ASSERT_TRUE(paused(s));
+  double whole = 0, longest = 0;
+  for (int k = 0; k < 4; ++k) {
+    QElapsedTimer t;
+    t.start();
+    s.step();
+    ASSERT_TRUE(paused(s));
+    whole = std::max(whole, static_cast<double>(t.elapsed()));
+    s.step();
+    QTest::qWait(30);
+    if (s.phase() != SearchPhase::Running) continue;
+    t.start();
+    s.pause();
+    ASSERT_TRUE(paused(s));
+    longest = std::max(longest, static_cast<double>(t.elapsed()));
+  }
+  std::printf("a step takes up to %.0f ms, a pause in it up to %.0f ms\n", whole, longest);
+  EXPECT_LT(longest, 3000 * kSlower);
+  expect_sound(d);
+}
+
+// What was cut short goes on, and finds what a search in one go finds.
+TEST(LiveSearch, PausedAndResumedItFindsTheSame) {
+  const auto whole = [](Document& d) {
+    LiveSearch s(d);
+    d.set_session(small_softmax(), "");
+    s.explore({0, 0, 0});
+    EXPECT_TRUE(paused(s));
+  };
+  const auto in_pieces = [](Document& d) {
+    LiveSearch s(d);
+    d.set_session(small_softmax(), "");
+    for (int k = 0; k < 12; ++k) {
+      if (k % 3 == 0)
+        s.step();
+      else
+        s.explore({0, 0, 0});
+      QTest::qWait(5 + 11 * k % 40);
+      s.pause();
+      ASSERT_TRUE(paused(s));
+    }
+    s.explore({0, 0, 0});
+    EXPECT_TRUE(paused(s));
+  };
+  Document one, other;
+  whole(one);
+  in_pieces(other);
+  ASSERT_EQ(one.nodes().size(), other.nodes().size());
+  for (size_t k = 0; k < one.nodes().size(); ++k) {
+    const sched::SearchNode &a = one.nodes()[k], &b = other.nodes()[k];
+    ASSERT_EQ(a.parent, b.parent) << k;
+    ASSERT_EQ(a.decision, b.decision) << k;
+    ASSERT_EQ(a.state, b.state) << k << ": " << a.reason << " | " << b.reason;
+    ASSERT_EQ(a.reason, b.reason) << k;
+    ASSERT_EQ(a.seconds, b.seconds) << k;
+    ASSERT_EQ(a.knobs, b.knobs) << k;
+  }
+  EXPECT_EQ(one.best(), other.best());
+  EXPECT_EQ(one.session().result.pareto, other.session().result.pareto);
+  EXPECT_EQ(one.session().result.plans_costed, other.session().result.plans_costed);
+}
+
+TEST(LiveSearch, CandidatesSayWhenTheyWereMade) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  s.explore({0, 60, 0});
+  ASSERT_TRUE(paused(s));
+  double last = 0;
+  for (const sched::SearchNode& n : d.nodes()) {
+    ASSERT_GE(n.made_at, last) << n.id;
+    last = n.made_at;
+  }
+  EXPECT_GT(last, 0);
+  EXPECT_LE(last, d.session().result.seconds);
+}
+
+TEST(LiveSearch, DroppedInTheMiddleOfAStep) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(causal_attention(), "");
+  s.step();
+  QTest::qWait(50);
+  s.drop();
+  EXPECT_FALSE(s.alive());
+  d.set_session(small_softmax(), "");
+  QSignalSpy grew(&d, &Document::appended), phases(&s, &LiveSearch::phase_changed);
+  QTest::qWait(2000);  // its last words are for nobody
+  EXPECT_EQ(grew.count(), 0);
+  EXPECT_EQ(phases.count(), 0);
+  EXPECT_EQ(d.nodes().size(), 1u);
+  EXPECT_EQ(d.session().kernel, "softmax");
+  s.step();
+  EXPECT_TRUE(paused(s));
+  EXPECT_GT(d.nodes().size(), 1u);
+}
+
 }  // namespace
 }  // namespace nautilus::gui

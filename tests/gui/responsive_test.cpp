@@ -7,6 +7,8 @@
 #include <QElapsedTimer>
 #include <QTimer>
 
+#include "autosched/file.h"
+#include "tests/gui/big_session.h"
 #include "tests/gui/event_times.h"
 #include "tests/gui/patience.h"
 #include "tests/gui/samples.h"
@@ -87,6 +89,96 @@ TEST(Responsive, BatchesIntoALargeTree) {
               w.document().nodes().size(), longest.ms, longest.event.c_str(),
               longest.receiver.c_str());
   EXPECT_LT(longest.ms, 100 * kSlower) << longest.event << " to " << longest.receiver;
+}
+
+constexpr int kMany = 100'000;
+constexpr double kBlock = 50;  // ms
+
+void tell(const char* when, const LongestEvent& longest) {
+  std::printf("longest event %s: %.1f ms of processor time (%s to %s)\n", when, longest.ms,
+              longest.event.c_str(), longest.receiver.c_str());
+}
+
+// A session with a program that can be read, and views that all show it.
+sched::Session large_session(int count) {
+  sched::Session s = big_session(count, 1, kH200);
+  s.program_naut = *sched::read_file(NAUTILUS_SOURCE_DIR "/tests/golden/softmax.naut");
+  return s;
+}
+
+TEST(Responsive, OpeningAHundredThousandCandidates) {
+  WindowRig rig({1920, 1080});
+  const QString file = rig.dir.filePath("large.nautilus.json");
+  ASSERT_FALSE(sched::save_session(large_session(kMany), file.toStdString()));
+  EventTimes::start();
+  const bool good = rig.open(file);
+  const LongestEvent longest = EventTimes::stop();
+  ASSERT_TRUE(good) << rig.problem().toStdString();
+  tell("while opening", longest);
+  EXPECT_EQ(rig.window->document().nodes().size(), size_t{kMany});
+  EXPECT_LT(longest.ms, kBlock * kSlower) << longest.event << " to " << longest.receiver;
+}
+
+TEST(Responsive, BatchesIntoAHundredThousandCandidates) {
+  WindowRig rig({1920, 1080});
+  MainWindow& w = *rig.window;
+  ASSERT_TRUE(rig.open("softmax"));
+  sched::Session s = large_session(kMany + 6'000);
+  auto& nodes = s.result.nodes;
+  const std::vector<sched::SearchNode> more(nodes.begin() + kMany, nodes.end());
+  nodes.resize(kMany);
+  std::erase_if(s.result.best, [](int id) { return id >= kMany; });
+  w.document().set_session(std::move(s), "");
+  rig.settle();
+  size_t at = 0;
+  QTimer search;
+  QObject::connect(&search, &QTimer::timeout, [&] {
+    if (at == more.size()) return search.stop();
+    const auto from = more.begin() + static_cast<std::ptrdiff_t>(at);
+    w.document().append({from, from + 500});
+    w.document().set_answer({kMany + static_cast<int>(at)}, {});
+    at += 500;
+  });
+  EventTimes::start();
+  search.start(100);
+  ASSERT_TRUE(wait_until(60, [&] { return !search.isActive(); }));
+  rig.settle();
+  const LongestEvent longest = EventTimes::stop();
+  tell("while batches arrive", longest);
+  EXPECT_EQ(w.document().nodes().size(), size_t{kMany + 6'000});
+  EXPECT_LT(longest.ms, kBlock * kSlower) << longest.event << " to " << longest.receiver;
+}
+
+TEST(Responsive, FilteringAHundredThousandCandidates) {
+  WindowRig rig({1920, 1080});
+  MainWindow& w = *rig.window;
+  ASSERT_TRUE(rig.open("softmax"));
+  w.document().set_session(large_session(kMany), "");
+  rig.settle();
+  EventTimes::start();
+  double longest_edit = 0;
+  for (const char* text : {"text rolling", "limiter latency", "text stages = 2", "depth >= 3"}) {
+    const double before = thread_ms();
+    w.filters().add(*filter_from_string(text, nullptr));
+    longest_edit = std::max(longest_edit, thread_ms() - before);
+    wait_until(0.02, [] { return false; });  // the next one comes before the last one's end
+  }
+  w.filters().remove(0);
+  rig.settle();
+  const LongestEvent longest = EventTimes::stop();
+  tell("while filtering", longest);
+  std::printf("longest edit of the filters: %.1f ms\n", longest_edit);
+  EXPECT_LT(longest.ms, kBlock * kSlower) << longest.event << " to " << longest.receiver;
+  EXPECT_LT(longest_edit, kBlock * kSlower);
+  int passing = 0;
+  for (const sched::SearchNode& n : w.document().nodes()) {
+    bool meets_all = true;
+    for (const Filter& f : w.filters().filters()) meets_all &= meets(f, w.document(), n);
+    ASSERT_EQ(w.filters().passes(n.id), meets_all) << n.id;
+    passing += meets_all;
+  }
+  EXPECT_EQ(w.filters().passing(), passing);
+  EXPECT_GT(passing, 0);
 }
 
 }  // namespace

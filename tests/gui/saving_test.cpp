@@ -1,11 +1,15 @@
 // Saving large sessions beside a living interface, and what a crash leaves behind.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <QAbstractButton>
 #include <QDir>
 #include <QFileInfo>
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "autosched/file.h"
 #include "gui/app/recovery.h"
 #include "gui/app/start_page.h"
 #include "gui/models/snapshot.h"
@@ -185,6 +189,65 @@ TEST(Saving, WhatACrashLeftIsOfferedAndKeptUntilSaved) {
   EXPECT_TRUE(QFile::exists(copy));
   ASSERT_TRUE(rig.save(rig.dir.filePath("kept.nautilus.json")));
   EXPECT_FALSE(QFile::exists(copy));
+}
+
+// Nobody else reads what is not saved, at no moment.
+TEST(Recovery, CopiesAreForTheirOwnerAlone) {
+  const QTemporaryDir dir;
+  const std::string file = dir.filePath("copy.json").toStdString();
+  mode_t seen = 0;
+  std::atomic<bool> over{false};
+  std::thread look([&] {
+    while (!over)
+      for (const QFileInfo& f : QDir(dir.path()).entryInfoList(QDir::Files)) {
+        struct stat s {};
+        if (::stat(QFile::encodeName(f.filePath()).constData(), &s) == 0) seen |= s.st_mode;
+      }
+  });
+  const std::string content(8 << 20, 'x');
+  for (int k = 0; k < 5; ++k)
+    EXPECT_FALSE(sched::write_file_atomically(file, content, {.for_owner_alone = true}));
+  over = true;
+  look.join();
+  EXPECT_EQ(seen & 0777, 0600U);
+  // Also one that was there for all.
+  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+  EXPECT_FALSE(sched::write_file_atomically(file, "y", {.for_owner_alone = true}));
+  EXPECT_EQ(QFile::permissions(QString::fromStdString(file)) & (QFile::ReadGroup | QFile::ReadOther),
+            QFile::Permissions());
+}
+
+TEST(Saving, ASessionWithItsRootAloneIsKeptForRecovery) {
+  WindowRig rig;
+  ASSERT_TRUE(rig.open("softmax"));
+  ASSERT_EQ(rig.window->document().nodes().size(), 1u);
+  rig.window->autosave();
+  EXPECT_FALSE(rig.window->busy()) << "nothing was changed";
+  rig.window->document().set_note(0, "hours of thought");
+  rig.window->autosave();
+  ASSERT_TRUE(wait_until(60, [&] { return !rig.window->busy(); }));
+  const auto kept = sched::load_session(rig.window->recovery().file().toStdString());
+  ASSERT_TRUE(kept) << kept.error().text();
+  EXPECT_EQ(kept->notes.at(0), "hours of thought");
+}
+
+TEST(Saving, WhyASearchStoppedIsKept) {
+  WindowRig rig;
+  ASSERT_TRUE(rig.open("softmax"));
+  ASSERT_TRUE(rig.explore(60));
+  const sched::SearchResult before = rig.window->document().session().result;
+  ASSERT_EQ(before.stop_reason, sched::StopReason::PlanBudget);
+  const QString file = rig.dir.filePath("a.nautilus.json");
+  ASSERT_TRUE(rig.save(file));
+  WindowRig again;
+  ASSERT_TRUE(again.open(file)) << again.problem().toStdString();
+  const sched::SearchResult& after = again.window->document().session().result;
+  EXPECT_EQ(after.stop_reason, before.stop_reason);
+  EXPECT_EQ(after.plans_costed, before.plans_costed);
+  EXPECT_EQ(after.duplicates, before.duplicates);
+  EXPECT_EQ(after.seconds, before.seconds);
+  EXPECT_EQ(after.first_plan_seconds, before.first_plan_seconds);
+  EXPECT_EQ(after.nodes.back().made_at, before.nodes.back().made_at);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-// What the CUDA toolkit makes of a source, for people to read. Takes seconds.
+// What the CUDA toolkit makes of a source, for people to read. Takes seconds; `stop`, once set, ends
+// it with a refusal.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -8,8 +10,10 @@
 
 namespace nautilus::cuda {
 
-Expected<std::string> ptx_text(const Source& s);   // with .loc lines
-Expected<std::string> sass_text(const Source& s);  // line comments where nvdisasm is there
+// With .loc lines.
+Expected<std::string> ptx_text(const Source& s, const std::atomic<bool>* stop = nullptr);
+// With line comments where nvdisasm is there.
+Expected<std::string> sass_text(const Source& s, const std::atomic<bool>* stop = nullptr);
 // Path of nvdisasm, else of cuobjdump; nullopt where there is neither.
 std::optional<std::string> find_disassembler();
 

@@ -1,9 +1,14 @@
 // Source to cubin by nvcc in a folder of its own, and what ptxas says of each kernel.
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -42,14 +47,57 @@ std::string quoted(const std::string& s) {
   return out + "'";
 }
 
-// Runs a command; its output, standard error included, and its status.
-std::pair<int, std::string> run(const std::string& command) {
+using StopFlag = const std::atomic<bool>*;
+
+bool stopped(StopFlag stop) { return stop && stop->load(); }
+
+// What a process writes to `from` until it closes it. Once stopped, the process and all that it
+// started are ended.
+std::string read_until_closed(int from, pid_t process, StopFlag stop) {
+  constexpr int kLook = 50;  // ms
   std::string out;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return {-1, "no shell"};
   std::array<char, 4096> buffer{};
-  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
+  for (bool killed = false;;) {
+    if (stopped(stop) && !std::exchange(killed, true)) ::kill(-process, SIGKILL);
+    pollfd look{from, POLLIN, 0};
+    const int ready = ::poll(&look, 1, kLook);
+    if (ready < 0 && errno != EINTR) return out;
+    if (ready <= 0) continue;
+    const ssize_t n = ::read(from, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return out;
+    out.append(buffer.data(), static_cast<size_t>(n));
+  }
+}
+
+// Runs a command; its output, standard error included, and its status.
+std::pair<int, std::string> run(const std::string& command, StopFlag stop) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, "no pipe"};
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
+  posix_spawnattr_t how;
+  ::posix_spawnattr_init(&how);
+  if (stop) {  // a group of its own: what it starts is ended with it
+    ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
+    ::posix_spawnattr_setpgroup(&how, 0);
+  }
+  std::string text = command;
+  std::array<char*, 4> words = {const_cast<char*>("sh"), const_cast<char*>("-c"), text.data(),
+                                nullptr};
+  pid_t process = 0;
+  const int bad = ::posix_spawn(&process, "/bin/sh", &files, &how, words.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&how);
+  ::close(ends[1]);
+  std::string out = bad ? "no shell" : read_until_closed(ends[0], process, stop);
+  ::close(ends[0]);
+  if (bad) return {-1, out};
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
 }
 
@@ -134,7 +182,7 @@ struct Made {
 };
 // `tool`: a command that prints the file for people, else the file itself is the answer.
 Expected<Made> make(const Source& s, const std::string& flags, const std::string& extension,
-                    const std::string& tool = "") {
+                    const std::string& tool = "", StopFlag stop = nullptr) {
   const std::string asked = "compile " + s.name + " for " + s.target;
   const auto nvcc = find_compiler();
   if (!nvcc)
@@ -152,7 +200,9 @@ Expected<Made> make(const Source& s, const std::string& flags, const std::string
   const auto [status, log] =
       run(quoted(*nvcc) + " -std=c++17 -O3 -diag-error 186 " + flags + " -arch=" + s.target +
           " --keep-dir " + quoted(folder.path().string()) + " -o " + quoted(made.string()) + " " +
-          quoted(source.string()));
+              quoted(source.string()),
+          stop);
+  if (stopped(stop)) return Refusal{asked, "", "it was given up", ""};
   if (status != 0) {
     std::string words = log.substr(0, 2000);
     for (size_t at; (at = words.find(folder.path().string() + "/")) != std::string::npos;)
@@ -160,7 +210,8 @@ Expected<Made> make(const Source& s, const std::string& flags, const std::string
     return Refusal{asked, "", *nvcc + " refuses the source: " + words, ""};
   }
   if (tool.empty()) return Made{read_file(made), log};
-  const auto [printed, text] = run(tool + " " + quoted(made.string()));
+  const auto [printed, text] = run(tool + " " + quoted(made.string()), stop);
+  if (stopped(stop)) return Refusal{asked, "", "it was given up", ""};
   if (printed != 0) return Refusal{asked, "", tool + ": " + text.substr(0, 2000), ""};
   return Made{text, log};
 }
@@ -181,13 +232,13 @@ std::optional<std::string> find_disassembler() {
   return std::nullopt;
 }
 
-Expected<std::string> ptx_text(const Source& s) {
-  auto made = make(s, "-ptx -lineinfo", ".ptx");
+Expected<std::string> ptx_text(const Source& s, StopFlag stop) {
+  auto made = make(s, "-ptx -lineinfo", ".ptx", "", stop);
   if (!made) return made.error();
   return std::move(made->file);
 }
 
-Expected<std::string> sass_text(const Source& s) {
+Expected<std::string> sass_text(const Source& s, StopFlag stop) {
   const auto tool = find_disassembler();
   if (!tool)
     return Refusal{"disassemble " + s.name, "",
@@ -195,7 +246,8 @@ Expected<std::string> sass_text(const Source& s) {
                    "on PATH",
                    "install the CUDA toolkit's binary utilities"};
   const bool lines = tool->ends_with("nvdisasm");
-  auto made = make(s, "-cubin -lineinfo", ".cubin", quoted(*tool) + (lines ? " -g" : " -sass"));
+  auto made = make(s, "-cubin -lineinfo", ".cubin", quoted(*tool) + (lines ? " -g" : " -sass"),
+                   stop);
   if (!made) return made.error();
   return std::move(made->file);
 }

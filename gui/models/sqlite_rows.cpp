@@ -1,0 +1,107 @@
+#include "gui/models/sqlite_rows.h"
+
+#ifdef NAUTILUS_HAVE_SQLITE
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <memory>
+#endif
+
+namespace nautilus::gui {
+
+#ifdef NAUTILUS_HAVE_SQLITE
+namespace {
+
+struct Close {
+  void operator()(sqlite3* d) const { sqlite3_close(d); }
+  void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
+};
+using Database = std::unique_ptr<sqlite3, Close>;
+using Query = std::unique_ptr<sqlite3_stmt, Close>;
+
+// Of the bytes alone: nothing beside the file is read or written.
+Database database_of(const std::string& content) {
+  sqlite3* opened = nullptr;
+  sqlite3_open(":memory:", &opened);
+  Database d(opened);
+  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(content.size()));
+  if (!d || !copy) return nullptr;
+  std::copy(content.begin(), content.end(), copy);
+  constexpr size_t kJournal = 18;  // two bytes: a write-ahead log, which there is none of here
+  if (content.size() > kJournal + 1) copy[kJournal] = copy[kJournal + 1] = 1;
+  const auto size = static_cast<sqlite3_int64>(content.size());
+  constexpr unsigned kHow = SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY;
+  return sqlite3_deserialize(d.get(), "main", copy, size, size, kHow) == SQLITE_OK ? std::move(d)
+                                                                                   : nullptr;
+}
+
+Query query(const Database& d, const std::string& text) {
+  sqlite3_stmt* made = nullptr;
+  sqlite3_prepare_v2(d.get(), text.c_str(), -1, &made, nullptr);
+  return Query(made);
+}
+
+std::string value(const Query& q, int column) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(q.get(), column));
+  return text ? std::string(text, static_cast<size_t>(sqlite3_column_bytes(q.get(), column))) : "";
+}
+
+std::string quoted(const std::string& name) {
+  std::string out = "\"";
+  for (char c : name) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+bool is_time(const std::string& column) {
+  for (const char* name : {"seconds", "median_seconds", "milliseconds", "ms", "median_ms"})
+    if (column == name) return true;
+  return false;
+}
+
+// False: the table cannot be read to its end.
+bool read_table(const Database& d, const std::string& table, std::vector<MeasurementRow>& rows) {
+  const Query q = query(d, "SELECT * FROM " + quoted(table));
+  if (!q) return false;
+  std::vector<std::string> columns;
+  bool timed = false;
+  for (int c = 0; c < sqlite3_column_count(q.get()); ++c) {
+    columns.emplace_back(sqlite3_column_name(q.get(), c));
+    timed |= is_time(columns.back());
+  }
+  if (!timed) return true;
+  int step = SQLITE_ROW;
+  while ((step = sqlite3_step(q.get())) == SQLITE_ROW) {
+    MeasurementRow row;
+    for (size_t c = 0; c < columns.size(); ++c) row[columns[c]] = value(q, static_cast<int>(c));
+    rows.push_back(std::move(row));
+  }
+  return step == SQLITE_DONE;
+}
+
+}  // namespace
+
+Expected<std::vector<MeasurementRow>> rows_of_sqlite(const std::string& content) {
+  const Database d = database_of(content);
+  if (!d) return no_measurements("the SQLite database cannot be opened");
+  const auto damaged = [&](const std::string& what) {
+    return no_measurements("the SQLite database is damaged: " + what + ": " +
+                           sqlite3_errmsg(d.get()));
+  };
+  const Query names =
+      query(d, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+  if (!names) return damaged("its list of tables");
+  std::vector<MeasurementRow> rows;
+  while (sqlite3_step(names.get()) == SQLITE_ROW)
+    if (const std::string table = value(names, 0); !read_table(d, table, rows))
+      return damaged("table " + table);
+  if (rows.empty()) return no_measurements("no table of the SQLite database has rows with a time");
+  return rows;
+}
+#else
+Expected<std::vector<MeasurementRow>> rows_of_sqlite(const std::string&) {
+  return Refusal{"import measurements", "", "it is an SQLite database, and this build reads none",
+                 "build with SQLite, or export its table as CSV"};
+}
+#endif
+
+}  // namespace nautilus::gui
