@@ -7,7 +7,6 @@
 #include <QMimeData>
 #include <QSettings>
 #include <QStatusBar>
-#include <QThreadPool>
 #include <QUrl>
 
 #include "gui/app/chips_bar.h"
@@ -115,7 +114,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
 
 MainWindow::~MainWindow() {
   search_.drop();  // its last words go to what is still there
-  QThreadPool::globalInstance()->waitForDone();
+  background_pool().waitForDone();
   if (may_close_) forget_recovery();  // what was still being written when it closed
   // Members say something while they end; those that would listen are gone by then.
   const QList<const QObject*> members{

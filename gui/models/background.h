@@ -14,6 +14,13 @@
 
 namespace nautilus::gui {
 
+// Its threads are for such work alone: Qt paints with those of its own pool, and a window would
+// stand still while a compiler has them.
+inline QThreadPool& background_pool() {
+  static QThreadPool pool;
+  return pool;
+}
+
 // What a job throws would end the program, and with it what is not saved: it becomes a refusal.
 template <class T>
 T or_refusal(const std::function<T()>& job) {
@@ -32,7 +39,7 @@ T or_refusal(const std::function<T()>& job) {
 // `owner` is gone by then.
 template <class T>
 void in_background(QObject* owner, std::function<T()> job, std::function<void(T)> done) {
-  QThreadPool::globalInstance()->start(
+  background_pool().start(
       [owner = QPointer<QObject>(owner), job = std::move(job), done = std::move(done)] {
         auto result = std::make_shared<T>(or_refusal<T>(job));
         QMetaObject::invokeMethod(QCoreApplication::instance(), [owner, done, result] {

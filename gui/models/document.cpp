@@ -1,6 +1,5 @@
 #include "gui/models/document.h"
 
-#include <QThreadPool>
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -16,7 +15,7 @@ constexpr size_t kLargeSession = 1000;  // nodes
 // What is large takes a while to be forgotten: elsewhere.
 template <class T>
 void forget(T large) {
-  QThreadPool::globalInstance()->start(
+  background_pool().start(
       [large = std::make_shared<T>(std::move(large))]() mutable { large.reset(); });
 }
 

@@ -107,20 +107,24 @@ void CodeView::fill(Pane& p) {
 
 void CodeView::make_on_demand(const Stage& s) {
   if (!plan_->source) return;
-  if (making_++ == 0) {
+  const auto key = std::pair(plans_, s.id);
+  if (making_.contains(key)) return;
+  if (making_.empty()) {
     stop_ = std::make_shared<std::atomic<bool>>(false);
     works(tr("building %1 with nvcc").arg(s.title));
   }
+  making_.insert(key);
   const Assembly what = s.syntax == Syntax::Ptx ? Assembly::Ptx : Assembly::Sass;
   in_background<Stage>(
       this,
       [source = *plan_->source, what, cuda = *plan_->find(QStringLiteral("cuda")), stop = stop_] {
         return make_assembly(source, what, cuda, stop.get());
       },
-      [this, of = plans_, stop = stop_](Stage made) {
+      [this, key, stop = stop_](Stage made) {
         if (stop->load()) return;
-        if (--making_ == 0) works({});
-        if (of != plans_) return;
+        making_.erase(key);
+        if (making_.empty()) works({});
+        if (key.first != plans_) return;
         auto with = std::make_shared<PlanStages>(*plan_);
         for (Stage& t : with->stages)
           if (t.id == made.id) t = made;
@@ -133,9 +137,9 @@ void CodeView::make_on_demand(const Stage& s) {
 }
 
 void CodeView::give_up() {
-  if (making_ == 0) return;
+  if (making_.empty()) return;
   stop_->store(true);
-  making_ = 0;
+  making_.clear();
   works({});
   for (Pane& p : panes_)
     if (const Stage* s = plan_ ? plan_->find(p.stage) : nullptr; s && s->on_demand && !s->refusal)

@@ -7,6 +7,7 @@
 #include <QSplitter>
 #include <QToolButton>
 #include <memory>
+#include <set>
 
 #include "gui/views/code_pane.h"
 #include "gui/views/view.h"
@@ -21,7 +22,7 @@ class CodeView : public View {
   QList<QJsonObject> export_rows() const override;
   QJsonObject viewport() const override;
   void set_viewport(const QJsonObject& v) override;
-  bool busy() const override { return asked_ || making_ > 0; }
+  bool busy() const override { return asked_ || !making_.empty(); }
   void give_up() override;  // what the CUDA toolkit is at
 
   const PlanStages* plan() const { return plan_.get(); }
@@ -65,7 +66,7 @@ class CodeView : public View {
   std::vector<Pane> panes_;
   int active_ = 0;
   bool asked_ = false, stale_ = true;
-  int making_ = 0;
+  std::set<std::pair<int, QString>> making_;  // stages, each with the count of plans_
   std::shared_ptr<std::atomic<bool>> stop_;  // of what is being made
   int plans_ = 0;  // counts them: what was made for another comes too late
   Focus hovered_;

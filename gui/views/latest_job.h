@@ -4,11 +4,11 @@
 // picture that grows faster than it is laid out is seen to grow.
 #pragma once
 
-#include <QCoreApplication>
-#include <QThreadPool>
 #include <functional>
 #include <memory>
 #include <utility>
+
+#include "gui/models/background.h"
 
 namespace nautilus::gui {
 
@@ -37,7 +37,7 @@ class LatestJob {
     running_ = true;
     auto job = std::exchange(waiting_job_, nullptr);
     auto done = std::exchange(waiting_done_, nullptr);
-    QThreadPool::globalInstance()->start([this, alive = std::weak_ptr<int>(alive_),
+    background_pool().start([this, alive = std::weak_ptr<int>(alive_),
                                           job = std::move(job), done = std::move(done),
                                           generation = generation_] {
       auto result = std::make_shared<Result>(job());

@@ -5,7 +5,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLineEdit>
-#include <QThreadPool>
 #include <QTimer>
 
 #include "gui/models/file_stamp.h"

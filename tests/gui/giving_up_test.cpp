@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <QFileInfo>
-#include <QThreadPool>
 #include <QToolButton>
 
 #include "gui/app/work_shown.h"
@@ -19,7 +18,7 @@ using testing_samples::random_nodes;
 
 // With what was given up at its end, too late for anybody.
 void let_the_pool_end() {
-  QThreadPool::globalInstance()->waitForDone();
+  background_pool().waitForDone();
   QTest::qWait(50);
 }
 

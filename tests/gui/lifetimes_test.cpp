@@ -1,7 +1,6 @@
 // What ends while something is at work for it, and news that reach everybody.
 #include <gtest/gtest.h>
 
-#include <QThreadPool>
 #include <stdexcept>
 
 #include "gui/models/background.h"
@@ -31,7 +30,7 @@ TEST(Background, NothingArrivesForWhoIsGone) {
   in_background<int>(
       owner.get(), [] { return 1; }, [&](int) { arrived = true; });
   owner.reset();
-  QThreadPool::globalInstance()->waitForDone();
+  background_pool().waitForDone();
   QTest::qWait(20);
   EXPECT_FALSE(arrived);
 }
@@ -53,7 +52,7 @@ TEST(WindowLife, ItEndsWhileFilesAreReadAndWritten) {
   rig->window->save(rig->dir.filePath("a.nautilus.json"));
   rig->window->open("matmul");
   rig->window.reset(new MainWindow);
-  QThreadPool::globalInstance()->waitForDone();
+  background_pool().waitForDone();
   QTest::qWait(20);
 }
 
