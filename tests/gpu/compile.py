@@ -1,7 +1,7 @@
 """Every kernel of the corpus compiled for targets, at its typical sizes and at those of models: registers, spills, occupancy.
 Needs nvcc but no GPU.
 
-    python3 tests/gpu/compile.py --program build/gpu-host/bin/nautilusc --out results [--targets sm_80 sm_90] [KERNEL...]
+    python3 tests/gpu/compile.py --program build/gpu-host/bin/nautilusc --out results [--targets sm_80 sm_90a] [KERNEL...]
 
 Writes results/compile.csv: one line a kernel, target and sizes. Exit status 1 if one does not compile, spills registers, or was not
 run in the memory interpreter.
