@@ -269,7 +269,8 @@ Expected<Cost> Engine::cost_of(const poly::Schedule& s, const Knobs& knobs) {
 
 // All plans of a structure, for the machine as it is now. False: there was no time for it.
 bool Engine::cost_again(int structure, const SearchState& state, const std::vector<int>& children) {
-  std::map<bool, std::pair<StructureOps, StructureModel>> forms;  // with lazy references or without
+  // By plan for those with lazy references, at their own tile sizes; -1: the structure.
+  std::map<int, std::pair<StructureOps, StructureModel>> forms;
   Evaluator& evaluator = evaluator_for(state.program->facts);
   std::vector<Standing::Footing> fitting;
   for (int id : children) {
@@ -279,10 +280,14 @@ bool Engine::cost_again(int structure, const SearchState& state, const std::vect
       continue;
     const auto knob = plan.knobs.find(kLazyKnob);
     const bool lazy = knob != plan.knobs.end() && knob->second != 0;
-    if (!forms.contains(lazy)) {
-      // Of the lazy one at its own tile sizes, as when it was tried.
+    const int form = lazy ? id : -1;
+    if (!forms.contains(form)) {
       const Expected<Plan> stale = lazy ? plan_of(program_, result_, id) : Plan{};
-      const poly::Schedule& s = lazy && stale ? stale->schedule : state.schedule;
+      if (!stale) {
+        set_state(id, NodeState::Failed, stale.error().text());
+        continue;
+      }
+      const poly::Schedule& s = lazy ? stale->schedule : state.schedule;
       Expected<StructureOps> ops = ops_->structure_ops(s);
       Expected<StructureModel> model = structure_model(s, state.program->facts);
       if (poly::out_of_time()) return false;
@@ -291,9 +296,9 @@ bool Engine::cost_again(int structure, const SearchState& state, const std::vect
         continue;
       }
       if (ops->entries.empty()) *ops = direct_ops(*model);
-      forms.emplace(lazy, std::pair(*std::move(ops), *std::move(model)));
+      forms.emplace(form, std::pair(*std::move(ops), *std::move(model)));
     }
-    const auto& [ops, model] = forms.at(lazy);
+    const auto& [ops, model] = forms.at(form);
     const StructureModel at = with_knobs(model, state.program->axes, plan.knobs);
     const Cost c = cost(profile_at(at, ops, plan.knobs, evaluator), options_.machine);
     if (poly::out_of_time()) return false;

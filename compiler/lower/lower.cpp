@@ -177,7 +177,10 @@ struct ModuleLowering {
       auto failure = kernel.run(root);
       if (!failure) {
         contract_buffers(out);
-        part_blocks(out);
+        tile::Module parted = module;
+        parted.kernels = {out};
+        part_blocks(parted.kernels[0]);
+        if (!tile::verify(parted)) out = std::move(parted.kernels[0]);
         for (const std::string& n : kernel.notes())
           if (std::find(module.notes.begin(), module.notes.end(), n) == module.notes.end())
             module.notes.push_back(n);

@@ -183,7 +183,7 @@ std::optional<Line> line(const IndexExpr& e) {
 // Variables where e >= 0.
 void narrow(Ranges& ranges, const IndexExpr& e) {
   const auto l = line(e);
-  if (!l || l->name.empty() || l->factor == 0) return;
+  if (!l || l->name.empty() || l->factor == 0 || !ranges.count(l->name)) return;
   Range& r = ranges[l->name];
   if (l->factor > 0) {
     const int64_t least = -floor_div(l->constant, l->factor);  // v >= -constant / factor, up

@@ -27,7 +27,8 @@ Range range_of(const IndexExpr& e, const Ranges& vars);
 bool always_holds(const Cond::Atom& a, const Ranges& vars);
 bool never_holds(const Cond::Atom& a, const Ranges& vars);
 
-// The variables where the condition holds, or where it does not: bounds by atoms of one variable.
+// The variables where the condition holds, or where it does not: bounds by atoms of one variable of
+// `vars`.
 Ranges ranges_where(Ranges vars, const Cond& c, bool holds);
 
 // Drops atoms that always hold and conjunctions that cannot hold.

@@ -73,7 +73,7 @@ TEST(GivingUp, OpeningLeavesWhatWasOpen) {
   EXPECT_EQ(reset.count(), 0);
   EXPECT_EQ(w.document().note(3), "mine");
   EXPECT_EQ(w.selection().now().node, 7);
-  EXPECT_FALSE(w.busy());
+  EXPECT_TRUE(wait_until(20, [&] { return !w.busy(); }));
   EXPECT_TRUE(rig.problem().isEmpty());
   EXPECT_TRUE(rig.open(file)) << "the next one opens";
 }

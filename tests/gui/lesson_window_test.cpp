@@ -11,6 +11,7 @@
 #include "gui/views/lesson_view.h"
 #include "gui/views/schedule_view.h"
 #include "gui/views/step_editor.h"
+#include "tests/gui/patience.h"
 #include "tests/gui/window_rig.h"
 
 namespace nautilus::gui {
@@ -21,7 +22,7 @@ using Phase = LessonRun::Phase;
 struct StudentRig : WindowRig {
   LessonView& lesson() { return *dynamic_cast<LessonView*>(window->view("lesson")); }
   const LessonRun& run() { return lesson().run(); }
-  bool wait(const std::function<bool()>& done) { return wait_until(90, done); }
+  bool wait(const std::function<bool()>& done) { return wait_until(kSlower > 1 ? 270 : 90, done); }
   bool play(const QString& name) {
     window->commands().run("lesson." + name);
     return wait([&] { return run().playing() && run().lesson().name == name.toStdString(); }) &&

@@ -259,6 +259,100 @@ TEST(LowerWarpgroups, NothingThatOrdersIsSpare) {
   }
 }
 
+// Lanes that read a tile beside its product: the tile is released when both are done.
+TEST(LowerWarpgroups, TilesThatLanesReadToo) {
+  std::string text = kLongAttention;
+  const auto put = [&](const std::string& what, const std::string& with) {
+    const size_t at = text.find(what);
+    ASSERT_NE(at, std::string::npos) << what;
+    text.replace(at, what.size(), with);
+  };
+  put("  kernel", "  tensor W: f32[64] output global\n  kernel");
+  put("values 27", "values 40");
+  put("%17: f32[e: 64, i: 64] = for", "%17: f32[e: 64, i: 64], %30: f32[e: 64] = for");
+  put("%5: f32[e: 64, i: 64] = %0)", "%5: f32[e: 64, i: 64] = %0, %31: f32[e: 64] = %0)");
+  put("      yield %9, %20, %24\n",
+      "      %32: f32[e: 64, j: 64] = cast %21\n"
+      "      %33: f32[e: 64] = reduce sum %32 over (j)\n"
+      "      %34: f32[e: 64] = add %31, %33\n"
+      "      yield %9, %20, %24, %34\n");
+  put("    store O[i, e] = %26\n", "    store O[i, e] = %26\n    store W[e] = %30\n");
+  ASSERT_TRUE(expect_same(with_steps(text, 8), hopper(), 4));
+
+  ASSERT_TRUE(expect_same(tile_module(R"(module rows {
+  tensor A: f16[64, 1024] input global
+  tensor B: f16[1024, 64] input global
+  tensor C: f32[64, 64] output global
+  tensor S: f32[64] output global
+  kernel rows {
+    values 12
+    %0: f32 = const 0
+    %10: f32[i: 64, j: 64], %11: f32[i: 64] = for t in [0, 16) step 1 carry (%8: f32[i: 64, j: 64] = %0, %9: f32[i: 64] = %0) {
+      %1: f16[i: 64, k: 64] = load A[i, 64*t + k]
+      %2: f16[j: 64, k: 64] = load B[64*t + k, j]
+      %3: f32[i: 64, j: 64] = dot %1, %2 over (k)
+      %4: f32[i: 64, j: 64] = add %8, %3
+      %5: f32[i: 64, k: 64] = cast %1
+      %6: f32[i: 64] = reduce sum %5 over (k)
+      %7: f32[i: 64] = add %9, %6
+      yield %4, %7
+    }
+    store C[i, j] = %10
+    store S[i] = %11
+  }
+}
+)"),
+                          hopper(), 4));
+}
+
+// Steps written out, more of them than slots: a slot is released before its next copy is waited
+// for.
+TEST(LowerWarpgroups, MoreStepsThanSlotsWithoutALoop) {
+  std::string text =
+      "module steps {\n  tensor A: f16[64, 640] input global\n  tensor B: f16[640, 64] input "
+      "global\n  tensor C: f32[64, 64] output global\n  kernel steps {\n    values 41\n"
+      "    %0: f32 = const 0\n";
+  std::string sum = "%0";
+  for (int t = 0; t < 10; ++t) {
+    const auto name = [&](int n) { return "%" + std::to_string(1 + 4 * t + n); };
+    const std::string from = std::to_string(64 * t);
+    text += "    " + name(0) + ": f16[i: 64, k: 64] = load A[i, k + " + from + "]\n    " + name(1) +
+            ": f16[j: 64, k: 64] = load B[k + " + from + ", j]\n    " + name(2) +
+            ": f32[i: 64, j: 64] = dot " + name(0) + ", " + name(1) + " over (k)\n    " + name(3) +
+            ": f32[i: 64, j: 64] = add " + sum + ", " + name(2) + "\n";
+    sum = name(3);
+  }
+  text += "    store C[i, j] = " + sum + "\n  }\n}\n";
+  ASSERT_TRUE(expect_same(tile_module(text), hopper(), 4));
+}
+
+// Two sums side by side have nothing to run beside a shifted product.
+TEST(LowerWarpgroups, TwoSumsOfOneLoop) {
+  ASSERT_TRUE(expect_same(tile_module(R"(module pair {
+  tensor A: f16[64, 512] input global
+  tensor B: f16[512, 64] input global
+  tensor G: f16[512, 64] input global
+  tensor C: f32[64, 64] output global
+  kernel pair {
+    values 12
+    %0: f32 = const 0
+    %9: f32[i: 64, j: 64], %10: f32[i: 64, j: 64] = for t in [0, 8) step 1 carry (%1: f32[i: 64, j: 64] = %0, %2: f32[i: 64, j: 64] = %0) {
+      %3: f16[i: 64, k: 64] = load A[i, 64*t + k]
+      %4: f16[j: 64, k: 64] = load B[64*t + k, j]
+      %5: f32[i: 64, j: 64] = dot %3, %4 over (k)
+      %6: f32[i: 64, j: 64] = add %1, %5
+      %7: f16[j: 64, k: 64] = load G[64*t + k, j]
+      %8: f32[i: 64, j: 64] = dot %3, %7 over (k)
+      %11: f32[i: 64, j: 64] = add %2, %8
+      yield %6, %11
+    }
+    store C[i, j] = %9
+  }
+}
+)"),
+                          hopper(), 4));
+}
+
 // Longest rows first, where rows differ.
 TEST(LowerWarpgroups, LongBlocksStartFirst) {
   const auto descending = [](const std::string& kernel) {

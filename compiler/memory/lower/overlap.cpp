@@ -126,7 +126,12 @@ class Shifting {
         tail(body.body.begin() + ptrdiff_t(b.first), body.body.begin() + ptrdiff_t(b.last));
     for (size_t m = 0; m < body.body.size(); ++m)
       if (m < b.first || m >= b.last) a.push_back(body.body[m]);
-    const size_t after_first = first.last;  // of `a` too: the first block comes before
+    const size_t after_first = first.last;   // of `a` too: the first block comes before
+    if (after_first == a.size()) return {};  // nothing to run beside
+    // What stays behind must not need the tile that the product's block waits for and releases.
+    for (const std::string* tile : {&product.buffer, &product.buffer_b})
+      for (const Instr& i : a)
+        if (!tile->empty() && touches(i, *tile)) return {};
 
     const std::vector<ValueId> crossing = product.operands;  // the sum so far, perhaps a factor
     std::vector<ValueId> yields = body.yields;

@@ -1,5 +1,7 @@
 #include "compiler/memory/lower/rewriting.h"
 
+#include <algorithm>
+
 namespace nautilus::memory::lowering {
 
 void each_operand(Instr& i, const std::function<void(ValueId&)>& f) {
@@ -25,6 +27,14 @@ void substitute(Instr& i, const std::map<std::string, IndexExpr>& by) {
   i.cond = i.cond.substitute(by);
   for (Region& r : i.regions)
     for (Instr& inner : r.body) substitute(inner, by);
+}
+
+bool touches(const Instr& i, const std::string& buffer) {
+  if (i.buffer == buffer || i.buffer_b == buffer) return true;
+  return std::any_of(i.regions.begin(), i.regions.end(), [&](const Region& r) {
+    return std::any_of(r.body.begin(), r.body.end(),
+                       [&](const Instr& inner) { return touches(inner, buffer); });
+  });
 }
 
 IndexExpr iterations(const Instr& loop) {

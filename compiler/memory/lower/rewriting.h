@@ -13,6 +13,8 @@ void each_operand(Instr& i, const std::function<void(ValueId&)>& f);
 std::set<ValueId> used_by(const Instr& i);
 // Variables of indices, slots, parities, bounds and conditions.
 void substitute(Instr& i, const std::map<std::string, IndexExpr>& by);
+// The instruction or one in it reads or writes this shared buffer.
+bool touches(const Instr& i, const std::string& buffer);
 IndexExpr iterations(const Instr& loop);
 
 }  // namespace nautilus::memory::lowering

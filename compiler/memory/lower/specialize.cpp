@@ -12,13 +12,6 @@ namespace nautilus::memory::lowering {
 
 namespace {
 
-bool touches(const Instr& i, const std::string& buffer) {
-  if (i.buffer == buffer || i.buffer_b == buffer) return true;
-  return std::any_of(i.regions.begin(), i.regions.end(), [&](const Region& r) {
-    return std::any_of(r.body.begin(), r.body.end(),
-                       [&](const Instr& inner) { return touches(inner, buffer); });
-  });
-}
 bool has_copies(const Region& r) {
   return std::any_of(r.body.begin(), r.body.end(), [](const Instr& i) {
     return i.code == Code::CopyBulk || std::any_of(i.regions.begin(), i.regions.end(), has_copies);
@@ -291,6 +284,13 @@ class Specializing {
     return out;
   }
 
+  static bool read_by_lanes(const Region& r, const std::string& buffer) {
+    return std::any_of(r.body.begin(), r.body.end(), [&](const Instr& i) {
+      if (i.code == Code::LoadShared && i.buffer == buffer) return true;
+      return std::any_of(i.regions.begin(), i.regions.end(),
+                         [&](const Region& inner) { return read_by_lanes(inner, buffer); });
+    });
+  }
   // Waits before the first access of a tile, arrivals after the last.
   void consume(Region& r) {
     std::vector<std::string> here;
@@ -309,8 +309,14 @@ class Specializing {
       while (last + 1 < r.body.size() && r.body[last + 1].code == Code::MmaCommit) ++last;
       while (first > 0 && r.body[first - 1].code == Code::MmaFence) --first;
       before[first].push_back(signal(Code::Wait, "full_", c, 0));
-      if (rings_[size_t(c.ring)].refilled)
-        before[last + 1].push_back(signal(Code::Arrive, "empty_", c, 1));
+      if (!rings_[size_t(c.ring)].refilled) continue;
+      std::vector<Instr>& behind = before[std::min(last + 1, r.body.size())];
+      if (read_by_lanes(r, b)) {  // one lane arrives for all of its warp
+        Instr all;
+        all.code = Code::WarpSync;
+        behind.push_back(std::move(all));
+      }
+      behind.push_back(signal(Code::Arrive, "empty_", c, 1));
     }
     std::vector<Instr> out;
     for (size_t n = 0; n <= r.body.size(); ++n) {

@@ -12,7 +12,10 @@ namespace {
 class Waiting {
  public:
   explicit Waiting(Kernel& k) : k_(k) {}
-  void run(Region& r) { region(r); }
+  void run(Region& r) {
+    count(r);
+    region(r);
+  }
 
  private:
   struct Batch {
@@ -26,6 +29,15 @@ class Waiting {
     std::map<ValueId, ValueId> now;
   };
   Kernel& k_;
+  std::map<ValueId, int> uses_;
+
+  void count(const Region& r) {
+    for (const Instr& i : r.body) {
+      for (ValueId v : i.operands) ++uses_[v];
+      for (const Region& inner : i.regions) count(inner);
+    }
+    for (ValueId v : r.yields) ++uses_[v];
+  }
 
   static bool reads(const Batch& b, const Instr& arrive) {
     return arrive.barrier.starts_with("empty_") && b.buffers.count(arrive.barrier.substr(6));
@@ -83,6 +95,7 @@ class Waiting {
   void instr(Instr& i, State& s, std::vector<Instr>& out) {
     if (i.code == Code::Wgmma) {
       std::set<ValueId> factors(i.operands.begin() + 1, i.operands.end());
+      if (uses_[i.operands[0]] > 1) factors.insert(i.operands[0]);  // read elsewhere as it is
       need(factors, s, out);
       rename(i, s);
       if (s.batches.empty() || s.batches.back().closed) s.batches.emplace_back();
@@ -97,6 +110,12 @@ class Waiting {
     } else if (i.code == Code::Arrive) {
       s.arrivals.push_back(std::move(i));
       return release(s, out);
+    } else if (i.code == Code::Wait) {
+      // The copy that this waits for may need a slot that is not released yet.
+      const bool owed = std::any_of(s.arrivals.begin(), s.arrivals.end(), [&](const Instr& a) {
+        return i.barrier.starts_with("full_") && a.barrier == "empty_" + i.barrier.substr(5);
+      });
+      if (owed && !s.batches.empty()) wait(s, s.batches.size() - 1, out);
     } else {
       need(used_by(i), s, out);
       rename(i, s);
