@@ -14,7 +14,8 @@ Expected<std::string> read_file(const std::string& path);
 
 struct WriteOptions {
   bool for_owner_alone = false;  // to read, too; also while it is written
-  const std::atomic<bool>* cancelled = nullptr;  // once set, a file that is not yet whole is dropped
+  const std::atomic<bool>* cancelled =
+      nullptr;  // once set, a file that is not yet whole is dropped
 };
 // Temporary file in the same directory, fsync, rename, fsync of the directory.
 std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content,

@@ -41,10 +41,10 @@ struct SearchNode {
   double seconds = 0, lower_bound = 0;  // predicted; 0 if none
   std::string limiter;
   std::vector<RooflinePoint> points;
-  Knobs knobs;  // Complete nodes
+  Knobs knobs;                                  // Complete nodes
   double shared_bytes = 0, register_bytes = 0;  // of one block, predicted
   bool by_hand = false;                         // a person applied the steps
-  double made_at = -1;  // seconds of search until then; < 0: not recorded
+  double made_at = -1;                          // seconds of search until then; < 0: not recorded
 };
 
 enum class StopReason : uint8_t {

@@ -54,7 +54,8 @@ class MainWindow : public QMainWindow {
   void open(const QString& link, std::function<void()> then = {});
   void open_spec(const SpecRequest& request, std::function<void()> then = {});
   // In the background; `saved` and `measurements_imported` say how it went. A session file that
-  // another program changed since it was read or written here is only replaced once the user said so.
+  // another program changed since it was read or written here is only replaced once the user said
+  // so.
   void save(const QString& file);
   void autosave();  // what is not saved, to recovery().file(); every twenty seconds
   void leave();     // writes that copy, and ends the program without asking
@@ -168,7 +169,7 @@ class MainWindow : public QMainWindow {
   QByteArray plain_layout_;
   QTimer autosave_;
   WorkShown* work_;
-  int opening_ = 0;  // the work of the last that was asked for
+  int opening_ = 0;                           // the work of the last that was asked for
   int documents_ = 0;                         // counts them
   FileStamp stamp_;                           // of the document's file, as it was read or written
   std::deque<std::function<void()>> writes_;  // the first is under way

@@ -13,8 +13,9 @@
 namespace nautilus::gui {
 
 void MainWindow::browse_import() {
-  const QString file = QFileDialog::getOpenFileName(this, tr("Import measurements"), {},
-                                                    tr("Stores (*.csv *.json *.sqlite *.db);;All files (*)"));
+  const QString file =
+      QFileDialog::getOpenFileName(this, tr("Import measurements"), {},
+                                   tr("Stores (*.csv *.json *.sqlite *.db);;All files (*)"));
   if (!file.isEmpty()) import_measurements(file);
 }
 
@@ -68,14 +69,12 @@ void MainWindow::show_imported(const Expected<Import>& found) {
 // operator that it is about.
 void MainWindow::offer_import(const QString& file, const FoundStore& store) {
   const std::string kernel = store.about ? store.about->kernel : "";
-  const bool here =
-      !document_.empty() && (!store.about || kernel == document_.session().kernel);
+  const bool here = !document_.empty() && (!store.about || kernel == document_.session().kernel);
   const QString what = tr("%1 is a measurement store (%2 with %3 rows): times of candidates, not a "
                           "session.")
                            .arg(QFileInfo(file).fileName(), store.kind)
                            .arg(store.rows);
-  const QString target =
-      QString::fromStdString(here ? document_.session().kernel : kernel);
+  const QString target = QString::fromStdString(here ? document_.session().kernel : kernel);
   if (target.isEmpty() || on_problem_) {
     tell_problem(tr("A measurement store"),
                  what + "\n\n" +
@@ -87,9 +86,9 @@ void MainWindow::offer_import(const QString& file, const FoundStore& store) {
                               QMessageBox::Cancel, this);
   box->setObjectName("store");
   box->setAttribute(Qt::WA_DeleteOnClose);
-  const QAbstractButton* agree = box->addButton(
-      here ? tr("Import into %1").arg(target) : tr("Open %1 and import").arg(target),
-      QMessageBox::AcceptRole);
+  const QAbstractButton* agree =
+      box->addButton(here ? tr("Import into %1").arg(target) : tr("Open %1 and import").arg(target),
+                     QMessageBox::AcceptRole);
   connect(box, &QDialog::finished, this, [this, box, agree, here, file, store] {
     if (box->clickedButton() != agree) return opened(false);
     if (!here) return open_subject(*store.about, [this, file] { import_measurements(file); });

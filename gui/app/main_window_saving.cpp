@@ -76,7 +76,9 @@ void MainWindow::write(WriteJob job) {
           copy->viewport = state_text();
           in_background<Expected<Written>>(
               this,
-              [copy = std::move(copy), job]() -> Expected<Written> { return write_now(job, *copy); },
+              [copy = std::move(copy), job]() -> Expected<Written> {
+                return write_now(job, *copy);
+              },
               [over, revision = document_.revision()](Expected<Written> w) {
                 Written out;
                 if (w)

@@ -79,8 +79,8 @@ void NotesPanel::show_list() {
     const sched::SearchNode* n = document_.node(id);
     if (!n) continue;
     auto* item = new QListWidgetItem(
-        (document_.pinned(id) ? QStringLiteral("⚑ ") : QStringLiteral("✎ ")) + QString::number(id) + "  " +
-            (note.isEmpty() ? QString::fromStdString(n->decision) : note),
+        (document_.pinned(id) ? QStringLiteral("⚑ ") : QStringLiteral("✎ ")) + QString::number(id) +
+            "  " + (note.isEmpty() ? QString::fromStdString(n->decision) : note),
         list_);
     item->setData(Qt::UserRole, id);
     item->setToolTip(item->text());

@@ -17,8 +17,8 @@ class WorkShown : public QWidget {
   Q_OBJECT
  public:
   explicit WorkShown(QWidget* parent);
-  // Shown until `end`, or until it is given up: then it is forgotten, and `give_up` leaves all as it
-  // was before.
+  // Shown until `end`, or until it is given up: then it is forgotten, and `give_up` leaves all as
+  // it was before.
   int begin(const QString& what, std::function<void()> give_up);
   bool end(int work);  // false: it was given up
   bool going_on(int work) const { return works_.contains(work); }

@@ -208,8 +208,7 @@ void CandidateTable::changed(const QList<int>& ids) {
 }
 
 void CandidateTable::sort(int column, Qt::SortOrder o) {
-  if (column < columnCount())
-    sort_by(column < 0 ? QString() : columns_[size_t(column)].id(), o);
+  if (column < columnCount()) sort_by(column < 0 ? QString() : columns_[size_t(column)].id(), o);
 }
 
 void CandidateTable::sort_by(const QString& id, Qt::SortOrder o) {

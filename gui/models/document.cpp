@@ -37,7 +37,8 @@ std::vector<int> Document::children(int id) const {
 void Document::enter_in_family(const sched::SearchNode& n) {
   if (n.parent >= 0) {
     Family& parent = families_.at(n.parent);
-    (parent.first_child < 0 ? parent.first_child : families_[parent.last_child].next_sibling) = n.id;
+    (parent.first_child < 0 ? parent.first_child : families_[parent.last_child].next_sibling) =
+        n.id;
     parent.last_child = n.id;
   }
   families_.emplace_back();

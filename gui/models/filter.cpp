@@ -32,18 +32,28 @@ QStringList names_of(Field f) {
   }
   for (int k = 0; k <= static_cast<int>(sched::NodeState::Failed); ++k)
     add(sched::state_name(static_cast<sched::NodeState>(k)));
-  return out << "best" << "measured" << "pinned" << "noted";
+  return out << "best"
+             << "measured"
+             << "pinned"
+             << "noted";
 }
 
 bool compare(double a, Op op, double b) {
   switch (op) {
-    case Op::Equal: return a == b;
-    case Op::NotEqual: return a != b;
-    case Op::Less: return a < b;
-    case Op::LessEqual: return a <= b;
-    case Op::Greater: return a > b;
-    case Op::GreaterEqual: return a >= b;
-    case Op::Contains: return false;
+    case Op::Equal:
+      return a == b;
+    case Op::NotEqual:
+      return a != b;
+    case Op::Less:
+      return a < b;
+    case Op::LessEqual:
+      return a <= b;
+    case Op::Greater:
+      return a > b;
+    case Op::GreaterEqual:
+      return a >= b;
+    case Op::Contains:
+      return false;
   }
   return false;
 }
@@ -68,9 +78,8 @@ bool has_text(const Document& d, const sched::SearchNode& n, const QString& text
   };
   return in(n.decision) || in(n.reason) || in(n.limiter) ||
          d.note(n.id).contains(text, Qt::CaseInsensitive) ||
-         std::any_of(n.steps.begin(), n.steps.end(), [&](const poly::TransformStep& s) {
-           return in(s.name) || in(s.params);
-         });
+         std::any_of(n.steps.begin(), n.steps.end(),
+                     [&](const poly::TransformStep& s) { return in(s.name) || in(s.params); });
 }
 
 std::optional<double> number_of(const Filter& f, const Document& d, const sched::SearchNode& n) {
@@ -80,13 +89,16 @@ std::optional<double> number_of(const Filter& f, const Document& d, const sched:
       const auto m = d.measured(n.id);
       return m ? std::optional(m->seconds) : given(n.seconds);
     }
-    case Field::LowerBound: return given(n.lower_bound);
-    case Field::Depth: return d.depth(n.id);
+    case Field::LowerBound:
+      return given(n.lower_bound);
+    case Field::Depth:
+      return d.depth(n.id);
     case Field::Knob: {
       const auto k = n.knobs.find(f.name.toStdString());
       return k == n.knobs.end() ? std::nullopt : std::optional(static_cast<double>(k->second));
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -105,8 +117,7 @@ std::optional<Filter> filter_from_string(const QString& s, QString* why) {
     if (why) *why = reason;
     return std::nullopt;
   };
-  static const QRegularExpression form(
-      R"(^\s*(\w+)\s*(.*?)\s*(<=|>=|!=|≠|≤|≥|<|>|=)\s*(.*?)\s*$)");
+  static const QRegularExpression form(R"(^\s*(\w+)\s*(.*?)\s*(<=|>=|!=|≠|≤|≥|<|>|=)\s*(.*?)\s*$)");
   static const QRegularExpression words(R"(^\s*(\w+)\s+(.*?)\s*$)");
   Filter f;
   auto m = words.match(s);
@@ -125,12 +136,14 @@ std::optional<Filter> filter_from_string(const QString& s, QString* why) {
     op = c.captured(3);
     f.value = c.captured(4);
   } else {
-    return refuse("write FIELD OPERATOR VALUE, for example: state != dominated, seconds < 2e-4, "
-                  "knob tile.i >= 64, depth <= 5, below 42, text rolling");
+    return refuse(
+        "write FIELD OPERATOR VALUE, for example: state != dominated, seconds < 2e-4, "
+        "knob tile.i >= 64, depth <= 5, below 42, text rolling");
   }
   const auto field = field_named(left);
   if (field == static_cast<long>(kFields.size()))
-    return refuse("there is no field '" + left + "' (state, seconds, bound, verdict, limiter, knob, "
+    return refuse("there is no field '" + left +
+                  "' (state, seconds, bound, verdict, limiter, knob, "
                   "depth, below, text)");
   f.field = static_cast<Field>(field);
   op = op == "≠" ? "!=" : op == "≤" ? "<=" : op == "≥" ? ">=" : op;
@@ -140,8 +153,7 @@ std::optional<Filter> filter_from_string(const QString& s, QString* why) {
     return refuse(f.name.isEmpty() ? "knob: which one?" : "'" + f.name + "' is too much");
   if (is_name(f.field)) {
     const QStringList names = names_of(f.field);
-    if (!names.contains(f.value))
-      return refuse("'" + f.value + "' is none of " + names.join(", "));
+    if (!names.contains(f.value)) return refuse("'" + f.value + "' is none of " + names.join(", "));
     if (f.op != Op::Equal && f.op != Op::NotEqual) return refuse("names take = and != only");
   } else if (is_number(f.field) || f.field == Field::Below) {
     bool good = false;
@@ -155,13 +167,16 @@ std::optional<Filter> filter_from_string(const QString& s, QString* why) {
 
 bool meets(const Filter& f, const Document& d, const sched::SearchNode& n) {
   switch (f.field) {
-    case Field::State: return in_state(f.value, d, n) == (f.op == Op::Equal);
+    case Field::State:
+      return in_state(f.value, d, n) == (f.op == Op::Equal);
     case Field::Verdict:
       return (f.value.toStdString() == poly::verdict_name(n.verdict)) == (f.op == Op::Equal);
     case Field::Limiter:
       return QString::fromStdString(n.limiter).contains(f.value, Qt::CaseInsensitive);
-    case Field::Text: return has_text(d, n, f.value);
-    case Field::Below: return is_below(d, &n, f.value.toInt());
+    case Field::Text:
+      return has_text(d, n, f.value);
+    case Field::Below:
+      return is_below(d, &n, f.value.toInt());
     default: {
       const auto v = number_of(f, d, n);
       return v && compare(*v, f.op, f.value.toDouble());

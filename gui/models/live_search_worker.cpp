@@ -117,7 +117,8 @@ bool LiveSearch::Worker::next(Command& command) {
   }
   command = std::move(commands_.front().command);
   commands_.pop_front();
-  stop_ = std::any_of(commands_.begin(), commands_.end(), [](const Waiting& w) { return w.urgent; });
+  stop_ =
+      std::any_of(commands_.begin(), commands_.end(), [](const Waiting& w) { return w.urgent; });
   return true;
 }
 

@@ -36,8 +36,8 @@ struct FoundStore {
 };
 struct Opened {
   sched::Session session;
-  bool was_saved = false;  // it is a session file
-  FileStamp stamp;         // of that
+  bool was_saved = false;                // it is a session file
+  FileStamp stamp;                       // of that
   std::optional<FoundStore> store = {};  // then there is no session
 };
 // A session file, older ones and those of runs that never ended included; or a spec, at typical

@@ -22,10 +22,18 @@ void RowOrder::begin(const Wish& wish) {
 
 bool RowOrder::step() {
   switch (stage_) {
-    case Stage::Find: find(); return true;
-    case Stage::Choose: choose(); return true;
-    case Stage::Key: key(); return true;
-    case Stage::Texts: rank_texts(); return true;
+    case Stage::Find:
+      find();
+      return true;
+    case Stage::Choose:
+      choose();
+      return true;
+    case Stage::Key:
+      key();
+      return true;
+    case Stage::Texts:
+      rank_texts();
+      return true;
     case Stage::Sort:
       if (order_.step()) return true;
       end();

@@ -87,8 +87,7 @@ Expected<std::vector<MeasurementRow>> rows_of_sqlite(const std::string& content)
     return no_measurements("the SQLite database is damaged: " + what + ": " +
                            sqlite3_errmsg(d.get()));
   };
-  const Query names =
-      query(d, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+  const Query names = query(d, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
   if (!names) return damaged("its list of tables");
   std::vector<MeasurementRow> rows;
   while (sqlite3_step(names.get()) == SQLITE_ROW)

@@ -174,8 +174,7 @@ Stage make_assembly(const cuda::Source& source, Assembly what, const Stage& cuda
   Stage s = assembly_to_come(what);
   s.on_demand = false;
   if (s.refusal) return s;
-  auto text = what == Assembly::Ptx ? cuda::ptx_text(source, stop)
-                                      : cuda::sass_text(source, stop);
+  auto text = what == Assembly::Ptx ? cuda::ptx_text(source, stop) : cuda::sass_text(source, stop);
   if (!text) {
     s.refusal = text.error();
     return s;

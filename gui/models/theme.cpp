@@ -31,17 +31,28 @@ struct StateLook {
 };
 StateLook look(NodeState s) {
   switch (s) {
-    case NodeState::Open: return {"○", "open", 5};
-    case NodeState::Expanded: return {"●", "expanded", 0};
-    case NodeState::Complete: return {"◆", "complete", 2};
-    case NodeState::Illegal: return {"✗", "illegal", 1};
-    case NodeState::Unknown: return {"?", "unknown", 3};
-    case NodeState::OverCapacity: return {"▣", "over capacity", 4};
-    case NodeState::Dominated: return {"▽", "dominated", 7};
-    case NodeState::Bounded: return {"⊘", "bounded", 7};
-    case NodeState::Duplicate: return {"≡", "duplicate", 6};
-    case NodeState::Budget: return {"…", "out of budget", 7};
-    case NodeState::Failed: return {"!", "failed", 1};
+    case NodeState::Open:
+      return {"○", "open", 5};
+    case NodeState::Expanded:
+      return {"●", "expanded", 0};
+    case NodeState::Complete:
+      return {"◆", "complete", 2};
+    case NodeState::Illegal:
+      return {"✗", "illegal", 1};
+    case NodeState::Unknown:
+      return {"?", "unknown", 3};
+    case NodeState::OverCapacity:
+      return {"▣", "over capacity", 4};
+    case NodeState::Dominated:
+      return {"▽", "dominated", 7};
+    case NodeState::Bounded:
+      return {"⊘", "bounded", 7};
+    case NodeState::Duplicate:
+      return {"≡", "duplicate", 6};
+    case NodeState::Budget:
+      return {"…", "out of budget", 7};
+    case NodeState::Failed:
+      return {"!", "failed", 1};
   }
   return {"?", "", 7};
 }

@@ -67,7 +67,7 @@ class CodeView : public View {
   int active_ = 0;
   bool asked_ = false, stale_ = true;
   std::set<std::pair<int, QString>> making_;  // stages, each with the count of plans_
-  std::shared_ptr<std::atomic<bool>> stop_;  // of what is being made
+  std::shared_ptr<std::atomic<bool>> stop_;   // of what is being made
   int plans_ = 0;  // counts them: what was made for another comes too late
   Focus hovered_;
   QListWidget* list_ = nullptr;

@@ -37,9 +37,8 @@ class LatestJob {
     running_ = true;
     auto job = std::exchange(waiting_job_, nullptr);
     auto done = std::exchange(waiting_done_, nullptr);
-    background_pool().start([this, alive = std::weak_ptr<int>(alive_),
-                                          job = std::move(job), done = std::move(done),
-                                          generation = generation_] {
+    background_pool().start([this, alive = std::weak_ptr<int>(alive_), job = std::move(job),
+                             done = std::move(done), generation = generation_] {
       auto result = std::make_shared<Result>(job());
       QMetaObject::invokeMethod(
           QCoreApplication::instance(),

@@ -135,10 +135,10 @@ void ReplayBar::show_slider() {
   play_->setEnabled(n > 1);
   slider_->setAccessibleName(timed() ? tr("Replay: time of the search")
                                      : tr("Replay: candidates made so far"));
-  slider_->setToolTip(timed()
-                          ? tr("Replay the search. Equal distances are equal times of the search.")
-                          : tr("Replay the search. Equal distances are equal numbers of candidates, "
-                               "in the order in which they were made."));
+  slider_->setToolTip(
+      timed() ? tr("Replay the search. Equal distances are equal times of the search.")
+              : tr("Replay the search. Equal distances are equal numbers of candidates, "
+                   "in the order in which they were made."));
   const int end = timed() ? milliseconds_until(n) : n;
   slider_->setRange(timed() ? 0 : std::min(n, 1), end);
   slider_->setPageStep(std::max(1, end / 20));

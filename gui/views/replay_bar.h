@@ -33,7 +33,7 @@ class ReplayBar : public QWidget {
   void play();
   void play_step();
   bool timed() const { return by_time_->isChecked() && by_time_->isEnabled(); }
-  int made_by(int milliseconds) const;        // candidates
+  int made_by(int milliseconds) const;  // candidates
   int milliseconds_until(int candidates) const;
   QString progress_text() const;
 

@@ -37,8 +37,8 @@ TEST(Document, ThereIsRoomBeforeItIsNeeded) {
   for (int batch = 0; batch < 3; ++batch) {
     ASSERT_TRUE(QTest::qWaitFor([&] { return room() >= d.nodes().size() / 4; }, 60'000));
     const auto* before = d.nodes().data();
-    auto more = random_nodes(static_cast<int>(d.nodes().size() / 4), 4,
-                             static_cast<int>(d.nodes().size()));
+    auto more =
+        random_nodes(static_cast<int>(d.nodes().size() / 4), 4, static_cast<int>(d.nodes().size()));
     d.append(std::move(more));
     EXPECT_EQ(d.nodes().data(), before);
   }

@@ -22,7 +22,8 @@ class Square : public View {
     p.fillRect(page.adjusted(20, 20, -20, -20), Qt::red);
   }
   QList<QJsonObject> export_rows() const override { return rows; }
-  QList<QJsonObject> rows = {{{"a", 1.5}, {"b", "x, \"y\"\nz"}}, {{"a", true}, {"c", QJsonValue()}}};
+  QList<QJsonObject> rows = {{{"a", 1.5}, {"b", "x, \"y\"\nz"}},
+                             {{"a", true}, {"c", QJsonValue()}}};
 };
 
 QByteArray content(const QString& file) {

@@ -20,9 +20,9 @@ Filter parsed(const QString& s) {
 }
 
 TEST(Filter, RoundTrip) {
-  for (const char* s :
-       {"state != dominated", "state = best", "seconds < 2e-4", "bound >= 1e-5", "verdict = illegal",
-        "limiter memory", "knob tile.i >= 64", "depth <= 5", "below 42", "text rolling update"})
+  for (const char* s : {"state != dominated", "state = best", "seconds < 2e-4", "bound >= 1e-5",
+                        "verdict = illegal", "limiter memory", "knob tile.i >= 64", "depth <= 5",
+                        "below 42", "text rolling update"})
     EXPECT_EQ(to_string(parsed(s)), s);
   EXPECT_EQ(to_string(parsed("  state≠dominated ")), "state != dominated");
   EXPECT_EQ(to_string(parsed("knob tile.i≥64")), "knob tile.i >= 64");
@@ -90,9 +90,16 @@ TEST(FilterStack, AgreesWithANaiveFilterThroughEditsAndGrowth) {
       const Filter f = parsed(pool[r() % std::size(pool)]);
       const std::vector<Filter> before = stack.filters();
       switch (r() % 7) {
-        case 0: case 1: stack.add(f); break;
-        case 2: stack.remove(r() % 4); break;
-        case 3: stack.replace(r() % 4, f); break;
+        case 0:
+        case 1:
+          stack.add(f);
+          break;
+        case 2:
+          stack.remove(r() % 4);
+          break;
+        case 3:
+          stack.replace(r() % 4, f);
+          break;
         case 4:
           d.append(random_nodes(30, r(), static_cast<int>(d.nodes().size())));
           break;

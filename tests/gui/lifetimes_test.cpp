@@ -70,8 +70,7 @@ TEST(News, AnotherMachineReachesBenchAndRoofs) {
   const auto on_the_bench = [&] {
     std::string id;
     w.bench().ask<std::string>(
-        &w, "machine",
-        [](const Workpiece& p, const CancelToken&) { return p.options.machine.id; },
+        &w, "machine", [](const Workpiece& p, const CancelToken&) { return p.options.machine.id; },
         [&](std::string answer) { id = std::move(answer); });
     EXPECT_TRUE(wait_until(60, [&] { return !id.empty(); }));
     return id;

@@ -213,8 +213,9 @@ TEST(Recovery, CopiesAreForTheirOwnerAlone) {
   // Also one that was there for all.
   ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
   EXPECT_FALSE(sched::write_file_atomically(file, "y", {.for_owner_alone = true}));
-  EXPECT_EQ(QFile::permissions(QString::fromStdString(file)) & (QFile::ReadGroup | QFile::ReadOther),
-            QFile::Permissions());
+  EXPECT_EQ(
+      QFile::permissions(QString::fromStdString(file)) & (QFile::ReadGroup | QFile::ReadOther),
+      QFile::Permissions());
 }
 
 TEST(Saving, ASessionWithItsRootAloneIsKeptForRecovery) {

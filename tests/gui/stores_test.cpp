@@ -150,8 +150,7 @@ TEST(Stores, RowsOfSqliteTablesThatHaveATime) {
   std::string hurt = content;
   for (size_t k = 100; k < hurt.size(); k += 3) hurt[k] = static_cast<char>(k);
   (void)measurement_rows(hurt);
-  const std::string none =
-      database("CREATE TABLE t (a)", dir.filePath("b.sqlite")).toStdString();
+  const std::string none = database("CREATE TABLE t (a)", dir.filePath("b.sqlite")).toStdString();
   EXPECT_FALSE(measurement_rows(none));
 }
 

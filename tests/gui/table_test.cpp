@@ -121,8 +121,8 @@ TEST(CandidateTableTest, GrowsWithTheSearch) {
   EXPECT_TRUE(QTest::qWaitFor([&] { return s.table.node_at(0) == 5; }, 3000));
 }
 
-// 50 ms is what the interface thread may take, of processor time, so that what else the machine does
-// is not counted.
+// 50 ms is what the interface thread may take, of processor time, so that what else the machine
+// does is not counted.
 TEST(CandidateTableTest, HundredThousandRows) {
   Sheet s(10, 1, false);
   const auto longest = [&](const std::function<void()>& run) {
@@ -133,8 +133,7 @@ TEST(CandidateTableTest, HundredThousandRows) {
     EXPECT_TRUE(QTest::qWaitFor([&] { return !s.table.busy() && !s.filters.busy(); }, 60'000));
     return std::max(told, EventTimes::stop().ms);
   };
-  const double opened =
-      longest([&] { s.document.set_session(random_session(100'000, 2), ""); });
+  const double opened = longest([&] { s.document.set_session(random_session(100'000, 2), ""); });
   ASSERT_EQ(s.table.rowCount(), 100'000);
   const auto sorted_by = [&](const char* column) {
     const int c = s.table.column(column);
@@ -147,8 +146,9 @@ TEST(CandidateTableTest, HundredThousandRows) {
                knob = sorted_by("knob.tile.i"), depth = sorted_by("depth");
   for (int r = 1; r < s.table.rowCount(); ++r)
     ASSERT_GE(s.number(r - 1, s.table.column("depth")), s.number(r, s.table.column("depth")));
-  const double filter = longest(
-      [&] { s.filters.add({Filter::Field::Seconds, Filter::Op::LessEqual, {}, "2e-4"}); });
+  const double filter = longest([&] {
+    s.filters.add({Filter::Field::Seconds, Filter::Op::LessEqual, {}, "2e-4"});
+  });
   EXPECT_EQ(s.table.rowCount(), s.filters.passing());
   const double top = longest([&] { s.table.set_show(CandidateTable::Show::Top, 1000); });
   EXPECT_EQ(s.table.rowCount(), 1000);

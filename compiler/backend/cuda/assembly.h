@@ -1,5 +1,5 @@
-// What the CUDA toolkit makes of a source, for people to read. Takes seconds; `stop`, once set, ends
-// it with a refusal.
+// What the CUDA toolkit makes of a source, for people to read. Takes seconds; `stop`, once set,
+// ends it with a refusal.
 #pragma once
 
 #include <atomic>

@@ -199,8 +199,8 @@ Expected<Made> make(const Source& s, const std::string& flags, const std::string
   // A comparison that its types decide (186) would be a condition lost.
   const auto [status, log] =
       run(quoted(*nvcc) + " -std=c++17 -O3 -diag-error 186 " + flags + " -arch=" + s.target +
-          " --keep-dir " + quoted(folder.path().string()) + " -o " + quoted(made.string()) + " " +
-              quoted(source.string()),
+              " --keep-dir " + quoted(folder.path().string()) + " -o " + quoted(made.string()) +
+              " " + quoted(source.string()),
           stop);
   if (stopped(stop)) return Refusal{asked, "", "it was given up", ""};
   if (status != 0) {
@@ -246,8 +246,8 @@ Expected<std::string> sass_text(const Source& s, StopFlag stop) {
                    "on PATH",
                    "install the CUDA toolkit's binary utilities"};
   const bool lines = tool->ends_with("nvdisasm");
-  auto made = make(s, "-cubin -lineinfo", ".cubin", quoted(*tool) + (lines ? " -g" : " -sass"),
-                   stop);
+  auto made =
+      make(s, "-cubin -lineinfo", ".cubin", quoted(*tool) + (lines ? " -g" : " -sass"), stop);
   if (!made) return made.error();
   return std::move(made->file);
 }
