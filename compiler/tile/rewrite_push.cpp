@@ -355,9 +355,14 @@ std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assume
       }
       continue;
     }
-    const std::vector<ENode> nodes(g_.nodes(terms[k].c).begin(), g_.nodes(terms[k].c).end());
+    // A branch of a choice may be a product of the choice itself (select(c, a, a), or one whose
+    // guard decides nothing): each is gone into once.
+    const ClassId choice = g_.find(terms[k].c);
+    if (chosen_.size() >= size_t(kMaxDepth) || !chosen_.insert(choice).second) continue;
+    const std::vector<ENode> nodes(g_.nodes(choice).begin(), g_.nodes(choice).end());
+    std::optional<ClassId> made;
     for (const ENode& s : nodes) {
-      if (g_.info(s).kind != Kind::Map || g_.info(s).op != Op::Select) continue;
+      if (made || g_.info(s).kind != Kind::Map || g_.info(s).op != Op::Select) continue;
       auto branch = [&](ClassId side, Factor by, bool equal) -> std::optional<ClassId> {
         for (const Terms& t : products(side, false, 0)) {
           Terms all = others;
@@ -372,8 +377,10 @@ std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assume
       if (b)
         for (ClassId other : equals(s.children[0], now.f))
           if (!a) a = branch(s.children[1], {other, now.inverse}, assumed);
-      if (a && b) return g_.map(Op::Select, {s.children[0], *a, *b});
+      if (a && b) made = g_.map(Op::Select, {s.children[0], *a, *b});
     }
+    chosen_.erase(choice);
+    if (made) return made;
   }
   return std::nullopt;
 }

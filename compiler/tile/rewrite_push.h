@@ -46,6 +46,7 @@ class Pusher {
   std::vector<char> free_;  // by class: has a form without x
   std::map<Key, std::optional<ClassId>> done_;
   std::set<Key> busy_;
+  std::set<ClassId> chosen_;  // the choices that push_product is within
   mutable std::map<std::tuple<ClassId, bool, int>, std::vector<Terms>> products_;
 
   void find_free();
