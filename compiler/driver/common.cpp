@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "compiler/driver/specs.h"
+#include "compiler/runtime/process.h"
 
 #ifdef NAUTILUS_HAVE_CLANG
 #include "compiler/spec/model.h"
@@ -304,7 +305,9 @@ std::atomic<bool>& interruptible() {
 void install_interrupt_handler() {
   struct sigaction action = {};
   action.sa_handler = [](int) {
-    if (interrupted().exchange(true) || !interruptible()) _exit(130);
+    if (!interrupted().exchange(true) && interruptible()) return;
+    runtime::kill_children();
+    _exit(130);
   };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -2,6 +2,8 @@
 // files behind.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,19 +31,27 @@ class SharedMemory {
 };
 
 struct ChildLimits {
-  double seconds = 60;
-  uint64_t memory_bytes = 0;  // address space; 0: none
+  double seconds = 60;                      // infinity: none
+  uint64_t memory_bytes = 0;                // address space; 0: none
+  const std::atomic<bool>* stop = nullptr;  // once set, the child is ended (within 50 ms)
+  size_t log_bytes = 4000;                  // of the end of what it printed that are kept
 };
+inline constexpr size_t kWholeLog = SIZE_MAX;
 struct ChildEnd {
-  bool timed_out = false;
+  bool timed_out = false, stopped = false;
   int signal = 0;   // that killed it, 0 if none
   int status = 0;   // exit status if it exited
-  std::string log;  // what it printed to stdout and stderr, the last 4000 characters
+  std::string log;  // what it printed to stdout and stderr
 };
-// Runs `program` with `arguments` (after argv[0]); descriptors become 3, 4, ... in the child.
-// Returns when the child is gone; its whole process group is killed with it.
+// Runs `program` (a path; no search on PATH) with `arguments` (after argv[0]); descriptors become
+// 3, 4, ... in the child, and it has no others of this process. Returns when the child is gone; its
+// whole process group is killed with it. A program that cannot be started is a refusal with the
+// system's reason.
 Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::string>& arguments,
                              const std::vector<int>& descriptors, const ChildLimits& limits);
+// Kills the process groups of all children that run now. For a signal handler that ends this
+// program: what children started would outlive it.
+void kill_children();
 // In a worker: a crash ends it by its signal, whatever handlers a sanitizer or library put there.
 void crash_by_signal();
 std::string signal_text(int signal);  // "SIGSEGV"

@@ -1,22 +1,16 @@
 // Source to cubin by nvcc in a folder of its own, and what ptxas says of each kernel.
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <regex>
 #include <sstream>
 
 #include "compiler/backend/cuda/assembly.h"
+#include "compiler/runtime/process.h"
 
 namespace nautilus::cuda {
 namespace fs = std::filesystem;
@@ -41,64 +35,24 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-std::string quoted(const std::string& s) {
-  std::string out = "'";
-  for (char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 using StopFlag = const std::atomic<bool>*;
+using Words = std::vector<std::string>;
 
-bool stopped(StopFlag stop) { return stop && stop->load(); }
-
-// What a process writes to `from` until it closes it. Once stopped, the process and all that it
-// started are ended.
-std::string read_until_closed(int from, pid_t process, StopFlag stop) {
-  constexpr int kLook = 50;  // ms
-  std::string out;
-  std::array<char, 4096> buffer{};
-  for (bool killed = false;;) {
-    if (stopped(stop) && !std::exchange(killed, true)) ::kill(-process, SIGKILL);
-    pollfd look{from, POLLIN, 0};
-    const int ready = ::poll(&look, 1, kLook);
-    if (ready < 0 && errno != EINTR) return out;
-    if (ready <= 0) continue;
-    const ssize_t n = ::read(from, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return out;
-    out.append(buffer.data(), static_cast<size_t>(n));
-  }
+// Runs a tool of the toolkit to its end, however long it takes; what it prints, standard error
+// included, is `log`. Refused where it cannot be started, fails or is given up.
+Expected<runtime::ChildEnd> run(const std::string& asked, const std::string& tool,
+                                const Words& arguments, StopFlag stop) {
+  auto end = runtime::run_child(
+      tool, arguments, {}, {std::numeric_limits<double>::infinity(), 0, stop, runtime::kWholeLog});
+  if (!end) return Refusal{asked, tool, end.error().why, end.error().suggest};
+  if (end->stopped) return Refusal{asked, "", "it was given up", ""};
+  return end;
 }
 
-// Runs a command; its output, standard error included, and its status.
-std::pair<int, std::string> run(const std::string& command, StopFlag stop) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, "no pipe"};
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
-  posix_spawnattr_t how;
-  ::posix_spawnattr_init(&how);
-  if (stop) {  // a group of its own: what it starts is ended with it
-    ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
-    ::posix_spawnattr_setpgroup(&how, 0);
-  }
-  std::string text = command;
-  std::array<char*, 4> words = {const_cast<char*>("sh"), const_cast<char*>("-c"), text.data(),
-                                nullptr};
-  pid_t process = 0;
-  const int bad = ::posix_spawn(&process, "/bin/sh", &files, &how, words.data(), environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  ::posix_spawnattr_destroy(&how);
-  ::close(ends[1]);
-  std::string out = bad ? "no shell" : read_until_closed(ends[0], process, stop);
-  ::close(ends[0]);
-  if (bad) return {-1, out};
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+std::string failure(const runtime::ChildEnd& end) {
+  constexpr size_t kShown = 2000;
+  return (end.signal ? "killed by " + runtime::signal_text(end.signal) + ": " : "") +
+         end.log.substr(0, kShown);
 }
 
 std::string read_file(const fs::path& p) {
@@ -180,9 +134,10 @@ namespace {
 struct Made {
   std::string file, log;
 };
-// `tool`: a command that prints the file for people, else the file itself is the answer.
-Expected<Made> make(const Source& s, const std::string& flags, const std::string& extension,
-                    const std::string& tool = "", StopFlag stop = nullptr) {
+// `tool`: a program and its flags that print the file for people, else the file itself is the
+// answer.
+Expected<Made> make(const Source& s, const Words& flags, const std::string& extension,
+                    const Words& tool = {}, StopFlag stop = nullptr) {
   const std::string asked = "compile " + s.name + " for " + s.target;
   const auto nvcc = find_compiler();
   if (!nvcc)
@@ -197,23 +152,26 @@ Expected<Made> make(const Source& s, const std::string& flags, const std::string
                  made = folder.path() / ("kernel" + extension);
   std::ofstream(source) << s.text;
   // A comparison that its types decide (186) would be a condition lost.
-  const auto [status, log] =
-      run(quoted(*nvcc) + " -std=c++17 -O3 -diag-error 186 " + flags + " -arch=" + s.target +
-              " --keep-dir " + quoted(folder.path().string()) + " -o " + quoted(made.string()) +
-              " " + quoted(source.string()),
-          stop);
-  if (stopped(stop)) return Refusal{asked, "", "it was given up", ""};
-  if (status != 0) {
-    std::string words = log.substr(0, 2000);
-    for (size_t at; (at = words.find(folder.path().string() + "/")) != std::string::npos;)
-      words.erase(at, folder.path().string().size() + 1);
-    return Refusal{asked, "", *nvcc + " refuses the source: " + words, ""};
+  Words words = {"-std=c++17", "-O3", "-diag-error", "186"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(), {"-arch=" + s.target, "--keep-dir", folder.path().string(), "-o",
+                             made.string(), source.string()});
+  auto compiled = run(asked, *nvcc, words, stop);
+  if (!compiled) return compiled.error();
+  if (compiled->signal != 0 || compiled->status != 0) {
+    std::string told = failure(*compiled);
+    for (size_t at; (at = told.find(folder.path().string() + "/")) != std::string::npos;)
+      told.erase(at, folder.path().string().size() + 1);
+    return Refusal{asked, "", *nvcc + " refuses the source: " + told, ""};
   }
-  if (tool.empty()) return Made{read_file(made), log};
-  const auto [printed, text] = run(tool + " " + quoted(made.string()), stop);
-  if (stopped(stop)) return Refusal{asked, "", "it was given up", ""};
-  if (printed != 0) return Refusal{asked, "", tool + ": " + text.substr(0, 2000), ""};
-  return Made{text, log};
+  if (tool.empty()) return Made{read_file(made), compiled->log};
+  words.assign(tool.begin() + 1, tool.end());
+  words.push_back(made.string());
+  auto printed = run(asked, tool.front(), words, stop);
+  if (!printed) return printed.error();
+  if (printed->signal != 0 || printed->status != 0)
+    return Refusal{asked, "", tool.front() + ": " + failure(*printed), ""};
+  return Made{printed->log, compiled->log};
 }
 
 }  // namespace
@@ -233,7 +191,7 @@ std::optional<std::string> find_disassembler() {
 }
 
 Expected<std::string> ptx_text(const Source& s, StopFlag stop) {
-  auto made = make(s, "-ptx -lineinfo", ".ptx", "", stop);
+  auto made = make(s, {"-ptx", "-lineinfo"}, ".ptx", {}, stop);
   if (!made) return made.error();
   return std::move(made->file);
 }
@@ -246,8 +204,7 @@ Expected<std::string> sass_text(const Source& s, StopFlag stop) {
                    "on PATH",
                    "install the CUDA toolkit's binary utilities"};
   const bool lines = tool->ends_with("nvdisasm");
-  auto made =
-      make(s, "-cubin -lineinfo", ".cubin", quoted(*tool) + (lines ? " -g" : " -sass"), stop);
+  auto made = make(s, {"-cubin", "-lineinfo"}, ".cubin", {*tool, lines ? "-g" : "-sass"}, stop);
   if (!made) return made.error();
   return std::move(made->file);
 }
@@ -255,7 +212,7 @@ Expected<std::string> sass_text(const Source& s, StopFlag stop) {
 Expected<Compiled> compile(const Source& s) {
   const auto target = memory::parse_target(s.target);
   if (!target) return target.error();
-  auto made = make(s, "-cubin -Xptxas -v", ".cubin");
+  auto made = make(s, {"-cubin", "-Xptxas", "-v"}, ".cubin");
   if (!made) return made.error();
   const std::string& log = made->log;
   Compiled c;

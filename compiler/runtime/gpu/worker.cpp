@@ -70,8 +70,10 @@ void work(const Job& job) {
     if (p == MAP_FAILED) throw std::bad_alloc();
     shared = static_cast<char*>(p);
   }
-  const Outcome o = execute(**driver, job, runtime::read_descriptor(kCubin), shared,
-                            [](const std::string& what) { report({{"reached", what}}); });
+  const Outcome o =
+      execute(**driver, job, runtime::read_descriptor(kCubin), shared, [](const std::string& what) {
+        report({{"reached", what}});
+      });
   report({{"outcome", to_json(o)}});
 }
 
@@ -88,7 +90,11 @@ Expected<Outcome> run_in_child(const Job& job, const std::string& cubin,
   auto end =
       runtime::run_child(program, {"__gpu_worker"},
                          {description.fd(), data.fd(), lines.fd(), code.fd()}, {job.seconds, 0});
-  if (!end) return end.error();
+  if (!end) {
+    Refusal r = end.error();
+    r.suggest = "set NAUTILUS_WORKER to the nautilusc executable";
+    return r;
+  }
   const Told told = read_report(lines.contents());
   if (told.refusal) return *told.refusal;
   if (!told.ready && !end->timed_out && end->signal == 0)
@@ -105,7 +111,7 @@ Expected<Outcome> run_in_child(const Job& job, const std::string& cubin,
 }
 
 int worker_main() {
-  struct stat s{};
+  struct stat s {};
   if (fstat(kJob, &s) != 0 || fstat(kReport, &s) != 0) {
     std::fputs(
         "__gpu_worker is how nautilusc runs a candidate in a child process; it is not for use by "

@@ -82,7 +82,11 @@ std::optional<Refusal> run_child_job(const WorkerJob& job, SharedMemory& data, c
   const std::string program = worker_program();
   auto end = run_child(program, {"__worker"}, {description.fd(), data.fd(), report.fd()},
                        {o.seconds, o.memory_bytes});
-  if (!end) return end.error();
+  if (!end) {
+    Refusal r = end.error();
+    r.suggest = "set NAUTILUS_WORKER to the nautilusc executable";
+    return r;
+  }
   bool ready = false, compiled = false, done = false;
   const std::string lines = report.contents();
   for (size_t at = 0; at < lines.size();) {
