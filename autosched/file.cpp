@@ -18,6 +18,27 @@ namespace {
 constexpr size_t kMostBytes = size_t{1} << 30;  // of a file that is read whole
 constexpr size_t kWritten = size_t{1} << 20;    // bytes at a time
 
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+int open_to_read(const std::string& path) {
+  for (;;)
+    if (const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        fd >= 0 || errno != EINTR)
+      return fd;
+}
+
 // Closes (and, unless kept, removes) a temporary file.
 class TempFile {
  public:
@@ -43,8 +64,15 @@ class TempFile {
     }
     return ::fsync(fd_) == 0;
   }
-  void set_mode(std::filesystem::perms p) {
-    if (::fchmod(fd_, static_cast<mode_t>(p) & 07777) != 0) errno = 0;  // of another file system
+  // As the file that is replaced: whose it is, as far as we may give it away, and who may use it. A
+  // group that cannot be kept is not replaced by ours: that may do what all may.
+  void be_like(const struct stat& old) {
+    mode_t mode = old.st_mode & 07777;
+    if (::fchown(fd_, old.st_uid, old.st_gid) != 0 && ::fchown(fd_, uid_t(-1), old.st_gid) != 0)
+      mode &= ~mode_t(S_ISGID | S_IRWXG) | (mode & S_IRWXO) << 3;
+    struct stat now {};
+    if (::fstat(fd_, &now) == 0 && now.st_uid != old.st_uid) mode &= ~mode_t(S_ISUID);
+    if (::fchmod(fd_, mode) != 0) errno = 0;  // of another file system
   }
   bool rename_to(const std::string& to) { return kept_ = ::rename(path_.c_str(), to.c_str()) == 0; }
 
@@ -64,22 +92,32 @@ void sync_directory(const std::filesystem::path& dir) {
 }  // namespace
 
 Expected<std::string> read_file(const std::string& path) {
-  std::error_code ec;
-  const std::filesystem::file_status status = std::filesystem::status(path, ec);
-  if (std::filesystem::is_directory(status))
-    return Refusal{"read a file", path, "it is a directory", "name a file"};
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    return Refusal{"read a file", path, std::string("cannot open it: ") + std::strerror(errno), ""};
+  const auto refused = [&](const std::string& why, const std::string& suggest = "") {
+    return Refusal{"read a file", path, why, suggest};
+  };
+  const Descriptor file(open_to_read(path));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
+    return refused(std::string("cannot open it: ") + std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) return refused("it is a directory", "name a file");
   std::string text;
   std::vector<char> part(1 << 20);
-  while (in.read(part.data(), std::streamsize(part.size())), in.gcount() > 0) {
-    text.append(part.data(), size_t(in.gcount()));
+  for (;;) {
+    const ssize_t n = ::read(file.get(), part.data(), part.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return refused("cannot read it after " + std::to_string(text.size()) +
+                     " bytes: " + std::strerror(errno));
+    if (n == 0) break;
+    text.append(part.data(), size_t(n));
     if (text.size() > kMostBytes)  // a device, perhaps: it may never end
-      return Refusal{"read a file", path,
-                     "it has more than " + std::to_string(kMostBytes >> 20) + " MB",
-                     "a smaller file"};
+      return refused("it has more than " + std::to_string(kMostBytes >> 20) + " MB",
+                     "a smaller file");
   }
+  if (S_ISREG(status.st_mode) && text.size() < size_t(status.st_size))
+    return refused("it ends after " + std::to_string(text.size()) + " of " +
+                       std::to_string(status.st_size) + " bytes",
+                   "see whether another program writes it, then read it again");
   return text;
 }
 
@@ -100,13 +138,16 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
     return out ? std::nullopt : std::optional<Refusal>(failed("cannot write"));
   }
   static std::atomic<int> count{0};  // two threads may write the same file
-  // What a link leads to is replaced, not the link; a file keeps who may read it.
+  // What a link leads to is replaced, not the link.
   const std::filesystem::path real = std::filesystem::canonical(path, ec);
   const std::string to = ec ? path : real.string();
+  struct stat old {};
+  const bool replaced = !how.for_owner_alone && ::stat(to.c_str(), &old) == 0;
+  // What is replaced may be private: until the new file is as it was, nobody else opens that.
   TempFile temp(to + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(++count),
-                how.for_owner_alone);
+                how.for_owner_alone || replaced);
   if (!temp.open()) return failed("cannot create a temporary file beside it");
-  if (std::filesystem::exists(status) && !how.for_owner_alone) temp.set_mode(status.permissions());
+  if (replaced) temp.be_like(old);
   if (!temp.write(content, how.cancelled)) return failed("cannot write");
   if (how.cancelled && how.cancelled->load()) return errno = ECANCELED, failed("cannot write");
   if (!temp.rename_to(to)) return failed("cannot rename into place");

@@ -9,7 +9,7 @@
 #include "polyhedral/expected.h"
 
 namespace nautilus::sched {
-
+// At most 1 GB. What cannot be opened or read to its end is refused with the system's reason.
 Expected<std::string> read_file(const std::string& path);
 
 struct WriteOptions {
@@ -17,7 +17,7 @@ struct WriteOptions {
   const std::atomic<bool>* cancelled =
       nullptr;  // once set, a file that is not yet whole is dropped
 };
-// Temporary file in the same directory, fsync, rename, fsync of the directory.
+// Temporary file beside it, fsync, rename. A file keeps its mode and group (and owner, if we may).
 std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content,
                                              const WriteOptions& how = {});
 
