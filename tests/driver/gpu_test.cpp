@@ -1,5 +1,6 @@
 // `compile` and `run --on gpu` as a user runs them, on a machine without a GPU.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -167,6 +168,28 @@ TEST(Gpu, WithoutNvccTheRestIsWritten) {
   EXPECT_NE(r.json()["no_cubin"]["why"].get<std::string>().find("nvcc"), std::string::npos);
   EXPECT_TRUE(fs::exists(out + "/kernel.cu"));
   EXPECT_FALSE(fs::exists(out + "/softmax.cubin"));
+}
+
+// nvcc starts programs of its own, and none of them hears the terminal's Ctrl-C.
+TEST(Gpu, CtrlCEndsWhatTheCompilerStarted) {
+  const std::string child = write_temp("child", "");
+  const std::string compiler = write_temp(
+      "slow-nvcc", "#!/bin/sh\nsleep 300 & echo $! > '" + child + "'\nkill -INT $PPID\nwait\n");
+  fs::permissions(compiler, fs::perms::owner_all);
+  const Setting slow("NAUTILUS_NVCC", compiler);
+  const Ran r =
+      nautilusc({"compile", NAUTILUS_SOURCE_DIR "/tests/memory/samples/ampere_product.mtile", "-o",
+                 folder("interrupted")});
+  EXPECT_EQ(r.status, 130) << r.err << r.out;
+  const std::string pid = slurp(child).substr(0, slurp(child).find('\n'));
+  ASSERT_FALSE(pid.empty());
+  bool ended = false;
+  for (int k = 0; k < 1000 && !ended; ++k) {
+    const std::string state = slurp("/proc/" + pid + "/stat");
+    ended = state.empty() || state.find(") Z") != std::string::npos;
+    usleep(10'000);
+  }
+  EXPECT_TRUE(ended);
 }
 
 TEST(Gpu, MemoryProgramsCompileAsTheyStand) {
