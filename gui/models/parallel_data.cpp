@@ -15,22 +15,36 @@ uint8_t bin_of(double position) {
   return uint8_t(std::clamp(int(std::lround(t * (kBins - 1))), 0, kBins - 1));
 }
 
+// From values of an axis to positions and back. What does not depend on the value is found once.
+class AxisScale {
+ public:
+  explicit AxisScale(const ParallelAxis& a)
+      : log_(a.log), flip_(a.flip), one_(!(a.high > a.low)), from_(log_ ? std::log(a.low) : a.low) {
+    // Halves: the difference may not be finite.
+    half_ = log_ ? (std::log(a.high) - from_) / 2 : a.high / 2 - a.low / 2;
+  }
+  double position(double v) const {
+    if (!std::isfinite(v)) return kMissing;
+    const double t = one_ ? 0.5 : ((log_ ? std::log(v) : v) / 2 - from_ / 2) / half_;
+    if (!std::isfinite(t)) return kMissing;
+    return flip_ ? 1 - t : t;
+  }
+  double value(double position) const {
+    const double t = flip_ ? 1 - position : position;
+    const double v = (from_ / 2 + t * half_) * 2;
+    return log_ ? std::exp(v) : v;
+  }
+
+ private:
+  bool log_, flip_;
+  bool one_;  // all values are one
+  double from_, half_ = 0;
+};
+
 }  // namespace
 
-double ParallelAxis::position(double v) const {
-  double t = 0.5;
-  if (high > low)
-    t = log ? (std::log(v) - std::log(low)) / (std::log(high) - std::log(low))
-            : (v / 2 - low / 2) / (high / 2 - low / 2);  // halves: the difference may not be finite
-  if (!std::isfinite(v) || !std::isfinite(t)) return kMissing;
-  return flip ? 1 - t : t;
-}
-
-double ParallelAxis::value(double position) const {
-  const double t = flip ? 1 - position : position;
-  return log ? std::exp(std::log(low) + t * (std::log(high) - std::log(low)))
-             : low + t * (high / 2 - low / 2) * 2;
-}
+double ParallelAxis::position(double v) const { return AxisScale(*this).position(v); }
+double ParallelAxis::value(double position) const { return AxisScale(*this).value(position); }
 
 std::vector<double> ParallelData::values(const Document& d, ParallelAxis& a) const {
   a.categories.clear();
@@ -92,14 +106,9 @@ void ParallelData::place(ParallelAxis& a, const std::vector<double>& values) {
   if (low <= 0 || !a.column.numeric()) a.log = false;
   a.at.resize(values.size());
   a.bin.resize(values.size());
-  const double from = std::log(a.low), span = std::log(a.high) - from;  // once, not with each value
-  const auto position = [&](double v) {
-    if (!a.log || high <= low || !std::isfinite(v)) return a.position(v);
-    const double t = (std::log(v) - from) / span;
-    return !std::isfinite(t) ? double(kMissing) : a.flip ? 1 - t : t;
-  };
+  const AxisScale scale(a);
   for (size_t n = 0; n < values.size(); ++n) {
-    const double t = position(values[n]);
+    const double t = scale.position(values[n]);
     a.at[n] = float(t);
     a.bin[n] = bin_of(t);
   }
