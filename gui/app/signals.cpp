@@ -6,6 +6,7 @@
 
 #include <QCoreApplication>
 #include <QSocketNotifier>
+#include <cerrno>
 #include <utility>
 
 namespace nautilus::gui {
@@ -13,10 +14,13 @@ namespace {
 
 int ends[2] = {-1, -1};  // of the pipe that a handler may write to
 
+// What it interrupts may be about to look at errno.
 void note_signal(int number) {
+  const int before = errno;
   ::signal(number, SIG_DFL);
   const auto byte = static_cast<unsigned char>(number);
   [[maybe_unused]] const auto written = ::write(ends[1], &byte, 1);
+  errno = before;
 }
 
 }  // namespace
