@@ -1,10 +1,12 @@
 #include "gui/models/measurement_rows.h"
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "autosched/file.h"
+#include "compiler/driver/common.h"
 #include "gui/models/sqlite_rows.h"
 #include "polyhedral/json_text.h"
 
@@ -23,25 +25,48 @@ std::string as_text(const json& j) {
   return out;
 }
 
-Expected<std::vector<MeasurementRow>> rows_of_json(const std::string& text) {
-  json j = poly::read_json(text);
-  if (j.is_discarded()) return no_measurements("not valid JSON");
-  if (j.is_object())
-    for (const json& v : json::array_t(j.begin(), j.end()))
-      if (v.is_array() && !v.empty() && v.front().is_object()) {
-        j = v;
-        break;
-      }
-  if (j.is_object()) j = json::array({j});
-  if (!j.is_array()) return no_measurements("neither an array of rows nor an object with one");
+Expected<std::vector<MeasurementRow>> rows_of_array(const json& all) {
   std::vector<MeasurementRow> out;
-  for (const json& r : j) {
+  for (const json& r : all) {
     if (!r.is_object()) return no_measurements("a row is no object");
     MeasurementRow row;
     for (const auto& [k, v] : r.items()) row[k] = as_text(v);
     out.push_back(std::move(row));
   }
   return out;
+}
+
+bool has_time(const json& row) {
+  if (!row.is_object()) return false;
+  return std::any_of(std::begin(kTimeColumns), std::end(kTimeColumns), [&](const TimeColumn& c) {
+    const auto at = row.find(c.name);
+    return at != row.end() && (at->is_number() || at->is_string());
+  });
+}
+
+// The one list of an object that has rows with a time; the object itself where it is such a row.
+Expected<std::vector<MeasurementRow>> rows_of_object(const json& j) {
+  const json* found = nullptr;
+  std::string lists, timed;
+  for (const auto& [name, v] : j.items()) {
+    if (!v.is_array()) continue;
+    lists += (lists.empty() ? "" : ", ") + name;
+    if (std::none_of(v.begin(), v.end(), has_time)) continue;
+    timed += (timed.empty() ? "" : ", ") + name;
+    if (found) return no_measurements("several of its lists have rows with a time: " + timed);
+    found = &v;
+  }
+  if (found) return rows_of_array(*found);
+  if (has_time(j)) return rows_of_array(json::array({j}));
+  if (lists.empty())
+    return no_measurements("it is an object with neither a time nor a list of rows");
+  return no_measurements("none of its lists has rows with a time: " + lists);
+}
+
+Expected<std::vector<MeasurementRow>> rows_of_json(const std::string& text) {
+  const json j = poly::read_json(text);
+  if (j.is_discarded()) return no_measurements("not valid JSON");
+  return j.is_object() ? rows_of_object(j) : rows_of_array(j);
 }
 
 // One record of CSV: fields may be quoted, hold commas, and "" for a quote.
@@ -81,9 +106,32 @@ Expected<std::vector<MeasurementRow>> rows_of_csv(const std::string& text) {
 
 }  // namespace
 
-Refusal no_measurements(const std::string& why) {
+Refusal no_measurements(const std::string& why, const std::string& suggest) {
   return {"import measurements", "", why,
-          "rows with a time (seconds or ms) and node or knobs; see the user guide"};
+          suggest.empty() ? "rows with a time (seconds or ms) and node or knobs; see the user guide"
+                          : suggest};
+}
+
+const TimeColumn* time_column(std::string_view name) {
+  for (const TimeColumn& c : kTimeColumns)
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+std::pair<const TimeColumn*, const std::string*> time_of(const MeasurementRow& row) {
+  for (const TimeColumn& c : kTimeColumns)
+    if (const std::string* value = field(row, {c.name.data()})) return {&c, value};
+  return {nullptr, nullptr};
+}
+
+Expected<std::string> read_store(const std::string& path) {
+  // Whoever writes it back meanwhile has a log before or after.
+  const auto before = log_beside(path);
+  auto content = sched::read_file(path);
+  if (!content || !content->starts_with(kSqlite)) return content;
+  if (before) return *before;
+  if (auto after = log_beside(path)) return *after;
+  return content;
 }
 
 Expected<std::vector<MeasurementRow>> measurement_rows(const std::string& content) {
@@ -116,7 +164,12 @@ std::map<std::string, std::string> named_values(const std::string& s) {
   return out;
 }
 
-std::optional<StoreSubject> subject_of(const std::vector<MeasurementRow>& rows) {
+Expected<poly::Sizes> sizes_of(const std::string& s) {
+  std::istringstream in(s);
+  return driver::parse_sizes({std::istream_iterator<std::string>(in), {}});
+}
+
+Expected<std::optional<StoreSubject>> subject_of(const std::vector<MeasurementRow>& rows) {
   const auto same = [&](std::initializer_list<const char*> names) {
     std::optional<std::string> all;
     for (const MeasurementRow& r : rows) {
@@ -127,15 +180,10 @@ std::optional<StoreSubject> subject_of(const std::vector<MeasurementRow>& rows) 
     return all;
   };
   const auto kernel = same({"kernel", "operator"});
-  if (!kernel) return std::nullopt;
-  StoreSubject out{*kernel, same({"machine"}).value_or(""), {}};
-  for (const auto& [name, value] : named_values(same({"sizes"}).value_or(""))) {
-    int64_t size = 0;
-    const auto [end, bad] = std::from_chars(value.data(), value.data() + value.size(), size);
-    if (bad == std::errc() && end == value.data() + value.size() && size > 0)
-      out.sizes[name] = size;
-  }
-  return out;
+  if (!kernel) return std::optional<StoreSubject>();
+  const auto sizes = sizes_of(same({"sizes"}).value_or(""));
+  if (!sizes) return sizes.error();
+  return std::optional(StoreSubject{*kernel, same({"machine"}).value_or(""), *sizes});
 }
 
 }  // namespace nautilus::gui

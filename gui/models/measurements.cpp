@@ -43,17 +43,19 @@ std::string match(const Row& row, const sched::Session& s, const std::map<std::s
                   MeasuredRow& out) {
   if (const auto* k = field(row, {"kernel", "operator"}); k && *k != s.kernel)
     return "it is of " + *k + ", not of " + s.kernel;
-  if (const auto* sizes = field(row, {"sizes"}))
-    for (const auto& [name, value] : named_values(*sizes))
+  if (const auto* text = field(row, {"sizes"})) {
+    const auto sizes = sizes_of(*text);
+    if (!sizes) return sizes.error().asked + ": " + sizes.error().why;
+    for (const auto& [name, value] : *sizes)
       if (const auto at = s.options.sizes.find(name);
-          at != s.options.sizes.end() && std::to_string(at->second) != value)
-        return "it was measured at " + name + "=" + value;
-  const auto* seconds = field(row, {"seconds", "median_seconds"});
-  const auto* ms = field(row, {"milliseconds", "ms", "median_ms"});
-  if (!seconds && !ms) return "it has no time";
-  const auto time = number(seconds ? *seconds : *ms);
-  if (!time || *time <= 0) return "'" + (seconds ? *seconds : *ms) + "' is no time";
-  out.measured.seconds = seconds ? *time : *time / 1e3;
+          at != s.options.sizes.end() && at->second != value)
+        return "it was measured at " + name + "=" + std::to_string(value);
+  }
+  const auto [column, told] = time_of(row);
+  if (!column) return "it has no time";
+  const auto time = number(*told);
+  if (!time || *time <= 0) return "'" + *told + "' is no time";
+  out.measured.seconds = *time / column->per_second;
   if (const auto* r = field(row, {"right", "correct", "verified"}))
     out.measured.right = *r == "true" || *r == "True" || *r == "1" || *r == "yes";
   if (const auto* from = field(row, {"source", "machine", "device"})) out.measured.source = *from;

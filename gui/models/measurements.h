@@ -1,6 +1,6 @@
 // Measurements from a store (measurement_rows.h) to the candidates they belong to.
 //
-// A row tells a time: seconds, median_seconds, milliseconds, ms or median_ms; and whose it is:
+// A row tells a time (kTimeColumns) and whose it is:
 // `node` (a candidate's number), or `knobs` ("tile.i=64 stages=2", in JSON also an object) that
 // just one complete candidate has. With `kernel` or `sizes`, rows of others are left out. `right`
 // (or `correct`: true, 1, yes) says that outputs equalled the reference's; `source` where it was

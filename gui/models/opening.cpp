@@ -38,15 +38,34 @@ QByteArray beginning(const QString& name) {
 }
 
 Expected<Opened> open_store(const std::string& path, const std::string& kind) {
-  const auto content = sched::read_file(path);
-  if (!content) return content.error();
+  const auto content = read_store(path);
+  if (!content) return Refusal{"open " + kind, path, content.error().why, content.error().suggest};
   const auto rows = measurement_rows(*content);
   if (!rows)
     return Refusal{"open " + kind, path, rows.error().why,
                    "a session (*.nautilus.json), a spec or a program; or " + rows.error().suggest};
+  const auto about = subject_of(*rows);
+  if (!about) {
+    const Refusal& r = about.error();
+    return Refusal{"open " + kind, path, r.asked + ": " + r.why, r.suggest};
+  }
   Opened out;
-  out.store = FoundStore{QString::fromStdString(kind), rows->size(), subject_of(*rows)};
+  out.store = FoundStore{QString::fromStdString(kind), rows->size(), *about};
   return out;
+}
+
+// A store may be an object, as a session is, which has a mark. `refused`: why it is no session.
+Expected<Opened> open_object(const std::string& path, const Refusal& refused) {
+  const auto content = sched::read_file(path);
+  if (!content) return refused;
+  const nlohmann::json j = poly::read_json(*content);
+  if (!j.is_object() || j.contains("nautilus_session")) return refused;
+  auto store = open_store(path, "an object in JSON");
+  if (store) return store;
+  Refusal r = refused;
+  r.why += ", and no measurements: " + store.error().why;
+  r.suggest = store.error().suggest;
+  return r;
 }
 
 // corpus/families.json; nothing where it is missing or damaged.
@@ -105,7 +124,7 @@ Expected<Opened> open_any(const std::string& path, const std::string& machine) {
   if (head.trimmed().startsWith('{') || path.ends_with(".json")) {
     const FileStamp stamp = FileStamp::of(in_qt(path));  // before: what comes later is another's
     auto s = sched::load_session(path);
-    if (!s) return s.error();
+    if (!s) return open_object(path, s.error());
     return Opened{*std::move(s), true, stamp};
   }
   SpecRequest r;

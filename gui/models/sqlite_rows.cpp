@@ -1,5 +1,8 @@
 #include "gui/models/sqlite_rows.h"
 
+#include <filesystem>
+#include <fstream>
+
 #ifdef NAUTILUS_HAVE_SQLITE
 #include <sqlite3.h>
 
@@ -8,6 +11,30 @@
 #endif
 
 namespace nautilus::gui {
+
+// Whether they hold anything is for their size and first byte to say: a log that was written back
+// is empty or ends at its head, a journal that was ended has zeros there.
+std::optional<Refusal> log_beside(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr uintmax_t kHead = 32;  // bytes
+  std::error_code ec;
+  const fs::path real = fs::canonical(path, ec);  // a link's logs are beside what it leads to
+  const std::string file = ec ? path : real.string();
+  const auto bytes = [](const std::string& f) {
+    std::error_code none;
+    const uintmax_t n = fs::file_size(f, none);
+    return none ? 0 : n;
+  };
+  std::string log = file + "-wal";
+  if (bytes(log) <= kHead) {
+    log = file + "-journal";
+    if (bytes(log) == 0 || std::ifstream(log, std::ios::binary).get() == 0) return std::nullopt;
+  }
+  return no_measurements("the SQLite database has changes in " + fs::path(log).filename().string() +
+                             " beside it that are not in its file yet",
+                         "end the program that writes it; if none does, open it with sqlite3 where "
+                         "it may be written: PRAGMA wal_checkpoint(TRUNCATE)");
+}
 
 #ifdef NAUTILUS_HAVE_SQLITE
 namespace {
@@ -52,12 +79,6 @@ std::string quoted(const std::string& name) {
   return out + "\"";
 }
 
-bool is_time(const std::string& column) {
-  for (const char* name : {"seconds", "median_seconds", "milliseconds", "ms", "median_ms"})
-    if (column == name) return true;
-  return false;
-}
-
 // False: the table cannot be read to its end.
 bool read_table(const Database& d, const std::string& table, std::vector<MeasurementRow>& rows) {
   const Query q = query(d, "SELECT * FROM " + quoted(table));
@@ -66,7 +87,7 @@ bool read_table(const Database& d, const std::string& table, std::vector<Measure
   bool timed = false;
   for (int c = 0; c < sqlite3_column_count(q.get()); ++c) {
     columns.emplace_back(sqlite3_column_name(q.get(), c));
-    timed |= is_time(columns.back());
+    timed |= time_column(columns.back()) != nullptr;
   }
   if (!timed) return true;
   int step = SQLITE_ROW;

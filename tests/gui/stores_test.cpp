@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <QAbstractButton>
+#include <QFileInfo>
+#include <sstream>
 
+#include "compiler/driver/common.h"
 #include "gui/models/measurement_rows.h"
 #include "gui/models/measurements.h"
 #include "gui/models/opening.h"
@@ -41,7 +44,7 @@ TEST(Stores, AreToldFromSessions) {
 }
 
 TEST(Stores, SayWhatTheyAreAboutWhereTheirRowsAgree) {
-  const auto about = [](const std::string& csv) { return subject_of(*measurement_rows(csv)); };
+  const auto about = [](const std::string& csv) { return *subject_of(*measurement_rows(csv)); };
   const auto one = about("kernel,sizes,ms\nsoftmax,N=64 M=32,1\nsoftmax,N=64 M=32,2\n");
   ASSERT_TRUE(one);
   EXPECT_EQ(one->kernel, "softmax");
@@ -51,6 +54,103 @@ TEST(Stores, SayWhatTheyAreAboutWhereTheirRowsAgree) {
   EXPECT_TRUE(several->sizes.empty());
   EXPECT_FALSE(about("kernel,ms\nsoftmax,1\nmatmul,2\n"));
   EXPECT_FALSE(about("node,ms\n1,2\n"));
+}
+
+// Sizes that the command line refuses are refused, and not left out without a word.
+TEST(Stores, WhoseSizesAreNoneAreRefused) {
+  const QTemporaryDir dir;
+  const QString file = dir.filePath("times.csv");
+  sched::Session s;
+  s.kernel = "softmax";
+  s.result.nodes.resize(1);
+  for (const char* sizes :
+       {"N=many", "N=-1", "N=64 N=64", "64", "N=64,M=32", "N=1e3", "=4", "N=2000000000000"}) {
+    std::vector<std::string> items;
+    std::istringstream in(sizes);
+    for (std::string item; in >> item;) items.push_back(item);
+    const auto told = driver::parse_sizes(items);
+    ASSERT_FALSE(told) << sizes;
+    put(file, QByteArray("kernel,node,sizes,ms\nsoftmax,0,\"") + sizes + "\",1\n");
+    const auto opened = open_any(file.toStdString(), "cpu");
+    ASSERT_FALSE(opened) << sizes;
+    EXPECT_NE(opened.error().why.find(told.error().why), std::string::npos)
+        << opened.error().text();
+    const auto import = read_measurements(*read_store(file.toStdString()), s, "times.csv");
+    ASSERT_TRUE(import);
+    EXPECT_TRUE(import->rows.empty()) << sizes;
+    EXPECT_TRUE(import->why.contains(QString::fromStdString(told.error().why)))
+        << import->why.toStdString();
+  }
+}
+
+// The list with times is taken, wherever it stands among others.
+TEST(Stores, MayBeObjects) {
+  for (const char* text :
+       {R"({"devices": [{"name": "h200"}], "measurements": [{"node": 3, "ms": 1.5}]})",
+        R"({"rows": [{"node": 3}, {"node": 3, "median_ms": 1.5}], "a": [1], "z": []})",
+        R"({"node": 3, "seconds": 1.5e-3, "tags": [{"node": 1}]})"}) {
+    const auto rows = measurement_rows(text);
+    ASSERT_TRUE(rows) << text << rows.error().text();
+    EXPECT_EQ(rows->back().at("node"), "3");
+    EXPECT_TRUE(time_of(rows->back()).first) << text;
+  }
+  const auto why = [](const char* text) {
+    const auto rows = measurement_rows(text);
+    return rows ? std::string("understood") : rows.error().why;
+  };
+  EXPECT_EQ(why(R"({"devices": [{"name": "h200"}], "rows": []})"),
+            "none of its lists has rows with a time: devices, rows");
+  EXPECT_EQ(why(R"({"ms": [1, 2], "node": [0, 1]})"),
+            "none of its lists has rows with a time: ms, node");
+  EXPECT_EQ(why(R"({"results": {"rows": [{"ms": 1}]}})"),
+            "it is an object with neither a time nor a list of rows");
+  EXPECT_EQ(why(R"({"runs": [{"ms": 1}], "warm": [{"ms": 2}]})"),
+            "several of its lists have rows with a time: runs, warm");
+  EXPECT_EQ(why(R"({"runs": [{"ms": 1}, 2]})"), "a row is no object");
+}
+
+TEST(Stores, ThatAreObjectsAreToldFromSessions) {
+  const QTemporaryDir dir;
+  const QString file = dir.filePath("times.json");
+  const auto opened = [&](const QByteArray& text) {
+    put(file, text);
+    return open_any(file.toStdString(), "cpu");
+  };
+  const auto store = opened(R"({"kernel": "x", "rows": [{"kernel": "softmax", "ms": 1}]})");
+  ASSERT_TRUE(store) << store.error().text();
+  ASSERT_TRUE(store->store);
+  EXPECT_EQ(store->store->rows, 1u);
+  EXPECT_EQ(store->store->about->kernel, "softmax");
+  const auto neither = opened(R"({"rows": [{"node": 1}]})");
+  ASSERT_FALSE(neither);
+  EXPECT_NE(neither.error().why.find("not a Nautilus session"), std::string::npos);
+  EXPECT_NE(neither.error().why.find("none of its lists has rows with a time: rows"),
+            std::string::npos)
+      << neither.error().text();
+  const auto damaged = opened(R"({"nautilus_session": 2, "rows": [{"ms": 1}]})");
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().why.find("measurements"), std::string::npos) << damaged.error().text();
+}
+
+// Every reader knows the same columns, in the same order and units.
+TEST(Stores, TimeColumnsAreKnownToEveryReader) {
+  sched::Session s;
+  s.kernel = "softmax";
+  s.result.nodes.resize(1);
+  const QTemporaryDir dir;
+  for (const TimeColumn& c : kTimeColumns) {
+    const std::string name(c.name);
+    for (const std::string& text :
+         {"node," + name + "\n0,1.5\n", "{\"rows\": [{\"node\": 0, \"" + name + "\": 1.5}]}"}) {
+      const auto import = read_measurements(text, s, "x");
+      ASSERT_TRUE(import) << import.error().text();
+      ASSERT_EQ(import->rows.size(), 1u) << text;
+      EXPECT_EQ(import->rows[0].measured.seconds, 1.5 / c.per_second) << text;
+    }
+  }
+  EXPECT_EQ(time_column("mean"), nullptr);
+  const MeasurementRow both = {{"ms", "1"}, {"seconds", "2"}, {"median_seconds", ""}};
+  EXPECT_EQ(*time_of(both).second, "2");
 }
 
 TEST(Stores, OpenedIntoASessionTheyAreImported) {
@@ -152,6 +252,52 @@ TEST(Stores, RowsOfSqliteTablesThatHaveATime) {
   (void)measurement_rows(hurt);
   const std::string none = database("CREATE TABLE t (a)", dir.filePath("b.sqlite")).toStdString();
   EXPECT_FALSE(measurement_rows(none));
+}
+
+// A program that was killed, or is at work, leaves its last rows in a log.
+TEST(Stores, ADatabaseWithALogIsRefused) {
+  const QTemporaryDir dir, elsewhere;
+  const QString file = dir.filePath("store.db");
+  sqlite3* d = nullptr;
+  ASSERT_EQ(sqlite3_open(file.toUtf8().constData(), &d), SQLITE_OK);
+  const auto run = [&](const char* statements) {
+    EXPECT_EQ(sqlite3_exec(d, statements, nullptr, nullptr, nullptr), SQLITE_OK);
+  };
+  run("PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE runs (node, ms);"
+      "INSERT INTO runs VALUES (0, 1); PRAGMA wal_checkpoint(TRUNCATE);");
+  EXPECT_TRUE(read_store(file.toStdString())) << "all is written back";
+  run("INSERT INTO runs VALUES (1, 2)");
+  ASSERT_GT(QFileInfo(file + "-wal").size(), 32);
+  // As copied from there, into a folder that cannot be written to.
+  for (const char* end : {"", "-wal"})
+    ASSERT_TRUE(QFile::copy(file + end, elsewhere.filePath(QString("store.db") + end)));
+  const QString link = dir.filePath("link.db");
+  ASSERT_TRUE(QFile::link(file, link));
+  QFile::setPermissions(elsewhere.path(), QFile::ReadOwner | QFile::ExeOwner);
+  for (const QString& f : {file, link, elsewhere.filePath("store.db")}) {
+    const auto content = read_store(f.toStdString());
+    ASSERT_FALSE(content) << f.toStdString();
+    EXPECT_NE(content.error().why.find("changes in store.db-wal beside it"), std::string::npos)
+        << content.error().text();
+    const auto opened = open_any(f.toStdString(), "cpu");
+    ASSERT_FALSE(opened);
+    EXPECT_NE(opened.error().text().find("wal_checkpoint"), std::string::npos)
+        << opened.error().text();
+  }
+  QFile::setPermissions(elsewhere.path(), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  sqlite3_close(d);  // writes it back
+  const auto content = read_store(file.toStdString());
+  ASSERT_TRUE(content) << content.error().text();
+  EXPECT_EQ(measurement_rows(*content)->size(), 2u);
+  const QString other = dir.filePath("times.csv");
+  put(other, "node,ms\n0,1\n");
+  put(other + "-wal", QByteArray(100, 'x'));
+  EXPECT_TRUE(read_store(other.toStdString())) << "it is no database";
+  // Of a writer that was killed; then of one that ended, and leaves its journal's head blank.
+  put(file + "-journal", QByteArray("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8));
+  EXPECT_FALSE(read_store(file.toStdString()));
+  put(file + "-journal", QByteArray(512, '\0'));
+  EXPECT_TRUE(read_store(file.toStdString()));
 }
 
 TEST(Stores, AnSqliteDatabaseIsOfferedForImport) {
