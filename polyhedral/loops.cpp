@@ -30,9 +30,10 @@ struct PieceMaker {
     const LoopLeaf& l = k.leaves[p.leaf];
     if (!l.geometry->always_full) {
       isl::set executed = sets_of(build.schedule().domain()).at(0).intersect_params(k.context);
-      if (executed.n_basic_set() > 1) executed = simple_hull(executed);
       p.partial = !l.full || !executed.is_subset(*l.full);
       if (p.partial) {
+        // A mask that knows less of where it stands tests more, but is short.
+        if (executed.n_basic_set() > 1) executed = simple_hull(executed);
         const unsigned n = n_dim(executed), m = n_dim(*l.inside) - n;
         isl::set lifted = set_tuple_name(insert_dims(executed, n, m), l.geometry->label);
         isl::set mask = l.inside->gist(l.box->intersect(lifted)).coalesce();

@@ -113,6 +113,44 @@ double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine
   return seconds * machine.fma.value / 2 / machine.units;
 }
 
+// Code that is split into full and partial tiles: how many tiles run each part.
+class Shares {
+ public:
+  Shares(const StructureOps& ops, const std::map<std::string, const StmtModel*>& statements,
+         TileCounter& counter)
+      : counter_(counter) {
+    for (const Entry& e : ops.entries)
+      if (statements.contains(e.stmt))
+        (e.partial ? partial_ : whole_)[e.stmt].insert(std::set(e.loops.begin(), e.loops.end()));
+  }
+  double times(const Entry& e, const StmtModel& s) const {
+    const std::set<std::string> loops(e.loops.begin(), e.loops.end());
+    const auto coords = named_coordinates(s, e.loops);
+    const double any = counter_.nonempty(s, coords);
+    const auto& others = e.partial ? whole_ : partial_;
+    const auto at = others.find(e.stmt);
+    if (at == others.end()) return any;
+    if (!e.partial) {
+      // The partial tiles have a loop of their own, or are the last of this one, written out.
+      const bool split = std::any_of(at->second.begin(), at->second.end(), [&](const auto& o) {
+        return std::includes(loops.begin(), loops.end(), o.begin(), o.end());
+      });
+      return split ? counter_.full(s, coords) : any;
+    }
+    if (at->second.contains(loops)) return any - counter_.full(s, coords);
+    for (const auto& deeper : at->second)
+      if (std::includes(deeper.begin(), deeper.end(), loops.begin(), loops.end())) {
+        const auto tiles = named_coordinates(s, {deeper.begin(), deeper.end()});
+        return std::min(any, counter_.nonempty(s, tiles) - counter_.full(s, tiles));
+      }
+    return any;
+  }
+
+ private:
+  TileCounter& counter_;
+  std::map<std::string, std::set<std::set<std::string>>> partial_, whole_;
+};
+
 }  // namespace
 
 ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const StructureOps& ops,
@@ -124,7 +162,6 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   r.register_bytes = live.register_bytes;
   r.shared_bytes = live.shared_bytes;
   std::map<std::string, const StmtModel*> by_name;
-  std::set<std::string> partial, whole;
   double heaviest = 0, groups = 0;
   int products = 0;
   for (int i : m.kernels[kernel].stmts) {
@@ -145,19 +182,13 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   if (groups > 0) r.groups = groups;
   const double resident =
       resident_blocks(r.register_bytes, r.shared_bytes, machine_, r.copier_bytes);
-  for (const Entry& e : ops.entries) (e.partial ? partial : whole).insert(e.stmt);
+  const Shares shares(ops, by_name, counter_);
   for (const Entry& e : ops.entries) {
     if (e.unit == "load" || e.unit == "store") continue;
     auto it = by_name.find(e.stmt);
     if (it == by_name.end()) continue;
     const StmtModel& s = *it->second;
-    std::vector<TileCoordinate> coords = named_coordinates(s, e.loops);
-    // Code split into full and partial tiles: each entry counts in its own share of the tiles.
-    double times = counter_.nonempty(s, coords);
-    if (partial.contains(e.stmt) && whole.contains(e.stmt)) {
-      double full = counter_.full(s, coords);
-      times = e.partial ? times - full : full;
-    }
+    const double times = shares.times(e, s);
     double lanes = lanes_of(m, s, e.axes), n = e.per_lane * lanes * times;
     if (e.unit == "matrix" || e.unit == "split") {
       r.ops["matrix"] += n;

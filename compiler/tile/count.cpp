@@ -49,21 +49,22 @@ namespace {
 
 class Counter {
  public:
-  explicit Counter(const Kernel& k, std::vector<OpCount>& out) : k_(k), out_(out) {
+  explicit Counter(const Kernel& k) : k_(k) {
     for (const GridDim& g : k.grid) loops_.push_back(g.iv);
     find_uses(k.body);
-    count(k.body);
   }
+  std::vector<OpCount> run() { return counted(k_.body, false); }
 
  private:
   const Kernel& k_;
-  std::vector<OpCount>& out_;
+  std::vector<OpCount> out_;
   std::vector<std::string> loops_;
   std::map<ValueId, int> uses_;
   std::map<ValueId, const Instr*> definition_;
-  std::set<ValueId> fused_;             // products that are part of a multiply-add
-  std::set<std::string> partial_here_;  // statements with a masked instruction in this region
-  double share_ = 1;                    // of the loops' iterations: branches on data
+  std::set<ValueId> fused_;  // products that are part of a multiply-add
+  bool path_ = false;        // within a path that partial tiles take
+  bool partial_ = false;     // the region has masked instructions, or is in such a path
+  double share_ = 1;         // of the loops' iterations: branches on data
 
   void find_uses(const Region& r) {
     for (const Instr& i : r.body) {
@@ -93,49 +94,89 @@ class Counter {
 
   void add(const Instr& i, const std::string& unit, double n, std::vector<std::string> axes,
            const std::string& tensor = "") {
-    const bool partial = partial_here_.count(i.origin) > 0;
-    n *= share_;
+    entry({i.origin, unit, 0, std::move(axes), loops_, partial_, tensor}).per_lane += n * share_;
+  }
+  // What is counted for the same as `like`; begins as nothing.
+  OpCount& entry(const OpCount& like) {
     for (OpCount& c : out_)
-      if (c.origin == i.origin && c.unit == unit && c.axes == axes && c.loops == loops_ &&
-          c.partial == partial && c.tensor == tensor) {
-        c.per_lane += n;
-        return;
-      }
-    out_.push_back({i.origin, unit, n, std::move(axes), loops_, partial, tensor});
+      if (c.origin == like.origin && c.unit == like.unit && c.axes == like.axes &&
+          c.loops == like.loops && c.partial == like.partial && c.tensor == like.tensor)
+        return c;
+    out_.push_back(like);
+    out_.back().per_lane = 0;
+    return out_.back();
+  }
+  void add(const std::vector<OpCount>& more) {
+    for (const OpCount& c : more) entry(c).per_lane += c.per_lane;
+  }
+  // Instances take one of the two ways: what both do counts once.
+  void add_other_way(const std::vector<OpCount>& more) {
+    for (const OpCount& c : more) {
+      OpCount& e = entry(c);
+      e.per_lane = std::max(e.per_lane, c.per_lane);
+    }
   }
 
-  void count(const Region& r) {
-    const std::set<std::string> outer = partial_here_;
-    for (const Instr& i : r.body)
-      if ((i.code == Code::Load || i.code == Code::Store || i.code == Code::Mask) &&
-          !i.cond.is_always())
-        partial_here_.insert(i.origin);
+  static bool is_masked(const Instr& i) {
+    return (i.code == Code::Load || i.code == Code::Store || i.code == Code::Mask) &&
+           !i.cond.is_always();
+  }
+  static int masked(const Region& r) {
+    int n = 0;
+    for (const Instr& i : r.body) {
+      n += is_masked(i);
+      for (const Region& inner : i.regions) n += masked(inner);
+    }
+    return n;
+  }
+
+  // The region's operations alone.
+  std::vector<OpCount> counted(const Region& r, bool path) {
+    const std::vector<OpCount> outer = std::exchange(out_, {});
+    const bool around = std::exchange(path_, path_ || path);
+    const bool partial =
+        std::exchange(partial_, path_ || std::any_of(r.body.begin(), r.body.end(), is_masked));
     for (const Instr& i : r.body) mark_fused(i);
-    for (const Instr& i : r.body) count(i);
-    partial_here_ = outer;
+    for (const Instr& i : r.body) count(i, r);
+    partial_ = partial;
+    path_ = around;
+    return std::exchange(out_, outer);
   }
 
-  // A block goes one way of a branch on its place: what both sides do counts once.
+  // A block goes one way of a branch on its place; the way with more masks is that of partial
+  // tiles, and partial in all that it computes.
   void branch(const Instr& i) {
     const double around = share_;
-    const std::vector<OpCount> before = out_;
-    if (!i.operands.empty()) share_ = around * kTakenShare;
-    count(i.regions[0]);
-    if (!i.operands.empty()) share_ = around * (1 - kTakenShare);
-    std::vector<OpCount> first;
-    if (i.operands.empty()) first = std::exchange(out_, before);
-    count(i.regions[1]);
-    share_ = around;
-    for (const OpCount& c : first) {
-      const auto same = std::find_if(out_.begin(), out_.end(), [&](const OpCount& o) {
-        return o.origin == c.origin && o.unit == c.unit && o.axes == c.axes && o.loops == c.loops &&
-               o.partial == c.partial && o.tensor == c.tensor;
-      });
-      if (same == out_.end())
-        out_.push_back(c);
-      else
-        same->per_lane = std::max(same->per_lane, c.per_lane);
+    if (!i.operands.empty()) {
+      share_ = around * kTakenShare;
+      add(counted(i.regions[0], partial_));
+      share_ = around * (1 - kTakenShare);
+      add(counted(i.regions[1], partial_));
+      share_ = around;
+      return;
     }
+    const int first = masked(i.regions[0]), second = masked(i.regions[1]);
+    std::vector<OpCount> ways = counted(i.regions[0], first > second);
+    const std::vector<OpCount> other = counted(i.regions[1], second > first);
+    std::swap(out_, ways);
+    add_other_way(other);
+    std::swap(out_, ways);
+    add(ways);
+  }
+
+  // Loops of one variable that follow each other share its iterations, whole and partial tiles.
+  void loop(const Instr& i, const Region& around) {
+    bool goes_on = false, path = false;
+    for (const Instr& o : around.body) {
+      if (&o == &i || o.code != Code::For || o.iv != i.iv) continue;
+      goes_on |= o.upper == i.lower;
+      if (o.upper == i.lower || o.lower == i.upper)
+        path |= masked(i.regions[0]) > masked(o.regions[0]);
+    }
+    loops_.push_back(i.iv);
+    const std::vector<OpCount> body = counted(i.regions[0], path);
+    loops_.pop_back();
+    goes_on ? add_other_way(body) : add(body);
   }
 
   void mark_fused(const Instr& i) {
@@ -152,7 +193,7 @@ class Counter {
       fused_.insert(i.operands[0]);
   }
 
-  void count(const Instr& i) {
+  void count(const Instr& i, const Region& around) {
     switch (i.code) {
       case Code::Map:
         if (!fused_.count(i.results[0]))
@@ -182,10 +223,7 @@ class Counter {
                    matrix ? 2 : 1, names(i, true));
       }
       case Code::For:
-        loops_.push_back(i.iv);
-        count(i.regions[0]);
-        loops_.pop_back();
-        return;
+        return loop(i, around);
       case Code::If:
         return branch(i);
       case Code::Const:
@@ -202,7 +240,8 @@ class Counter {
 std::vector<OpCount> count_ops(const Module& m) {
   std::vector<OpCount> out;
   if (verify(m)) return out;
-  for (const Kernel& k : m.kernels) Counter(k, out);
+  for (const Kernel& k : m.kernels)
+    for (OpCount& c : Counter(k).run()) out.push_back(std::move(c));
   return out;
 }
 

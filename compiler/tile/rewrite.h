@@ -61,8 +61,9 @@ bool is_matrix_dot(Type a, Type b);
 bool is_split_dot(Type a, Type b);
 
 // Operations by unit of a module, one entry a (statement, unit, axes, loops, partial, tensor). A
-// product used only by one sum over the same lanes is part of a multiply-add. `partial`: some
-// instruction of the statement in that region is masked. `axes` and `loops` let the cost model
+// product used only by one sum over the same lanes is part of a multiply-add. `partial`: an
+// instruction of that region is masked, or it belongs to a path that partial tiles take. What two
+// paths of a block do, or two loops that share the iterations of one, counts once. `axes` and `loops` let the cost model
 // re-evaluate at other tile sizes without lowering again.
 struct OpCount {
   std::string origin;  // statement

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "compiler/backend/cuda/emitter.h"
+#include "compiler/memory/lower.h"
 #include "tests/cuda/helpers.h"
 
 namespace nautilus::cuda {
@@ -155,6 +156,49 @@ TEST(CudaEmit, HopperInstructions) {
   ASSERT_EQ(s.launches[0].maps.size(), 3u);
   for (const TensorMap& m : s.launches[0].maps) EXPECT_EQ(m.swizzle, 3);
   EXPECT_EQ(count(s.text, "float C_tile"), 1);
+}
+
+// Two blocks of 64 rows a warpgroup and 80 columns, which are 5 panels of 16: the registers of a
+// row's columns are apart, its instruction is one. Sums begin without zeros in registers.
+Source wide_product() {
+  const auto t = tile::parse(R"(module wide {
+  tensor A: f16[256, 64] input global
+  tensor B: f16[64, 80] input global
+  tensor C: f32[256, 80] output global
+  kernel wide {
+    values 3
+    %0: f16[i: 256, k: 64] = load A[i, k]
+    %1: f16[j: 80, k: 64] = load B[k, j]
+    %2: f32[i: 256, j: 80] = dot %0, %1 over (k)
+    store C[i, j] = %2
+  }
+}
+)");
+  EXPECT_TRUE(t) << t.error().text();
+  memory::LowerOptions o;
+  o.target = "sm_90a";
+  const auto m = memory::lower(*t, o);
+  EXPECT_TRUE(m) << m.error().text();
+  return source_of(*m);
+}
+TEST(CudaEmit, ColumnsOfARowAreOneInstruction) {
+  const Source s = wide_product();
+  std::set<std::string> called;
+  const std::regex call("(wgmma_m64n\\w+)\\(&");
+  for (std::sregex_iterator at(s.text.begin(), s.text.end(), call), end; at != end; ++at)
+    called.insert((*at)[1]);
+  ASSERT_FALSE(called.empty()) << s.text;
+  for (const std::string& f : called) EXPECT_EQ(f.find("wgmma_m64n80_f16_8_every_16"), 0u) << f;
+  EXPECT_TRUE(std::any_of(called.begin(), called.end(), [](const std::string& f) {
+    return f.ends_with("_first");
+  })) << s.text;
+  EXPECT_EQ(s.text.find(" = 0.0f;"), std::string::npos) << s.text;
+}
+TEST(CudaCompile, ColumnsOfARowAreOneInstruction) {
+  if (!find_compiler()) GTEST_SKIP() << "no nvcc here";
+  const auto c = compile(wide_product());
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_TRUE(c->warnings.empty()) << c->warnings[0];
 }
 
 TEST(CudaLauncher, ChecksBeforeItLaunches) {

@@ -353,6 +353,48 @@ TEST(LowerWarpgroups, TwoSumsOfOneLoop) {
                           hopper(), 4));
 }
 
+// A sum that is stored as it is and added to by a second product: that one gets registers of its
+// own, written before the fence.
+TEST(LowerWarpgroups, ASumThatIsReadElsewhere) {
+  const tile::Module t = tile_module(R"(module twice {
+  tensor A: f16[64, 64] input global
+  tensor B: f16[64, 64] input global
+  tensor G: f16[64, 64] input global
+  tensor C: f32[64, 64] output global
+  tensor D: f32[64, 64] output global
+  kernel twice {
+    values 7
+    %0: f16[i: 64, k: 64] = load A[i, k]
+    %1: f16[j: 64, k: 64] = load B[k, j]
+    %2: f16[j: 64, k: 64] = load G[k, j]
+    %3: f32[i: 64, j: 64] = dot %0, %1 over (k)
+    %4: f32[i: 64, j: 64] = dot %0, %2 over (k)
+    %5: f32[i: 64, j: 64] = add %3, %4
+    store D[i, j] = %5
+    store C[i, j] = %3
+  }
+}
+)");
+  const auto m = lower(t, hopper());
+  ASSERT_TRUE(m) << m.error().text();
+  const Region& consumer = role(m->kernels[0], "consumer").body;
+  std::map<ValueId, int> uses;
+  for (const Instr& i : consumer.body)
+    for (ValueId v : i.operands) ++uses[v];
+  int products = 0;
+  for (size_t n = 0; n < consumer.body.size(); ++n) {
+    const Instr& i = consumer.body[n];
+    if (i.code != Code::Wgmma) continue;
+    ++products;
+    EXPECT_EQ(uses[i.operands[0]], 1) << print(*m);
+    EXPECT_TRUE(consumer.body[n - 1].code == Code::MmaFence ||
+                consumer.body[n - 1].code == Code::Wgmma)
+        << print(*m);
+  }
+  EXPECT_EQ(products, 2) << print(*m);
+  ASSERT_TRUE(expect_same(t, hopper(), 4));
+}
+
 // Longest rows first, where rows differ.
 TEST(LowerWarpgroups, LongBlocksStartFirst) {
   const auto descending = [](const std::string& kernel) {

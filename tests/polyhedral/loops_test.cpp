@@ -177,6 +177,30 @@ TEST(Loops, CausalMaskIsOneConditionAfterSimplification) {
       << text;
 }
 
+// A triangle and a prefix: a tile is full where one of the two holds it, or both together do.
+TEST(Loops, TilesInsideAUnionAreFull) {
+  ContextPtr ctx = make_context();
+  programs::Builder b(ctx, "prefix", {"N"}, "[N] -> { : N >= 0 }");
+  b.tensor("X", TensorKind::Input, {"N"}).tensor("O", TensorKind::Output, {"N"});
+  b.statement("O", "i,j", "0 <= i < N and 0 <= j < N and (j <= i or j < 32)", "i", {{"X", "j"}},
+              programs::rd(0), programs::over(ReduceOp::Sum, {1}));
+  ProgramPtr p = fixed(b.done(), {{"N", 64}});
+  Tree t(p);
+  const std::vector<std::string> o{"S_O"};
+  NodePtr tile = t.band(
+      {t.member("i1", o, "i", Mapping::Tile), t.member("j1", o, "j", Mapping::Tile)}, t.leaf());
+  NodePtr loops = t.band({t.member("i0", o, "floor(i/16)", Mapping::Grid, 16),
+                          t.member("j0", o, "floor(j/8)", Mapping::Serial, 8)},
+                         tile);
+  LoopPtr l;
+  const Execution e = execute(t.done(loops), false, &l);
+  ASSERT_TRUE(l);
+  // Of rows of 16 and columns of 8: four are within the prefix everywhere; below it rows 2 and 3
+  // have two on the diagonal, row 3 two under it.
+  EXPECT_EQ(e.partial, 4) << to_text(l);
+  EXPECT_EQ(e.full, 4 * 4 + 2) << to_text(l);
+}
+
 // Both edges of a window are partial, and the inside is full from the second row of tiles on. What
 // comes after it is the same code for the first row, and is there once.
 TEST(Loops, BranchesThatAreTheSameAreOne) {

@@ -375,6 +375,75 @@ TEST(RewriteRules, GuardedWorkCountsForItsShare) {
   EXPECT_EQ(special, kTakenShare + (1 - kTakenShare));
 }
 
+using Counts = std::map<std::pair<bool, std::string>, double>;  // partial, unit
+Counts counts_of(const std::string& body) {
+  Counts out;
+  const Module m = module_of(
+      "module m {\n  tensor X: f32[24] input global\n  tensor O: f32[24] output global\n  kernel "
+      "k {\n    grid i0 < 3\n    values 99\n%0: f32 = const 0\n" +
+      body + "}\n}\n");
+  for (const OpCount& c : count_ops(m)) out[{c.partial, c.unit}] += c.per_lane;
+  return out;
+}
+
+// Two loops that share the iterations of one: what both do counts once, the second's as partial,
+// with what it computes before and after its masks.
+TEST(CountOps, LoopsThatGoOnShareTheirIterations) {
+  const auto loops = [](const std::string& from) {
+    return counts_of(
+        "%2: f32[i: 8] = for j in [0, 3) step 1 carry (%3: f32[i: 8] = %0) {\n"
+        "%4: f32[i: 8] = load X[8*j + i]\n%5: f32[i: 8] = exp2 %4\n%6: f32[i: 8] = add %3, "
+        "%5\nyield %6\n}\n"
+        "%7: f32[i: 8] = for j in [" +
+        from +
+        ", 5) step 1 carry (%8: f32[i: 8] = %2) {\n%9: f32[i: 8] = load X[i]\n%10: f32[i: 8] = "
+        "exp2 %9\n%11: f32[i: 8] = exp2 %10\n%12: f32[i: 8] = mask %11, %0 where (i <= j)\n"
+        "%13: f32[i: 8] = add %8, %12\nyield %13\n}\nstore O[8*i0 + i] = %7\n");
+  };
+  const Counts on = loops("3");
+  EXPECT_EQ(on.at({false, "special"}), 1);
+  EXPECT_EQ(on.at({true, "special"}), 2);
+  EXPECT_EQ(on.at({false, "fma"}), 1);
+  EXPECT_EQ(on.at({true, "fma"}), 1);
+  EXPECT_FALSE(on.contains({false, "compare"}));
+  EXPECT_EQ(on.at({false, "store"}), 1);
+}
+TEST(CountOps, LoopsWithoutMasksThatGoOnCountOnce) {
+  for (const char* from : {"3", "2"}) {  // goes on; is another loop
+    const Counts c = counts_of(
+        "%2: f32[i: 8] = for j in [0, 3) step 1 carry (%3: f32[i: 8] = %0) {\n"
+        "%4: f32[i: 8] = load X[8*j + i]\n%6: f32[i: 8] = add %3, %4\nyield %6\n}\n"
+        "%7: f32[i: 8] = for j in [" +
+        std::string(from) +
+        ", 3) step 1 carry (%8: f32[i: 8] = %2) {\n%9: f32[i: 8] = load X[8*j + i]\n%13: f32[i: "
+        "8] = add %8, %9\nyield %13\n}\nstore O[8*i0 + i] = %7\n");
+    EXPECT_EQ(c.at({false, "fma"}), from[0] == '3' ? 1 : 2);
+  }
+}
+
+// Blocks take one way. That of partial tiles is partial in its loops too, which have no masks.
+TEST(CountOps, APathForPartialTilesIsPartialInAll) {
+  const auto side = [](int at, const std::string& where) {
+    const auto v = [&](int n) { return "%" + std::to_string(at + n); };
+    return v(0) + ": f32[i: 8] = load X[8*i0 + i]" + where + "\n" + v(1) +
+           ": f32[i: 8] = for j in [0, 3) step 1 carry (" + v(2) + ": f32[i: 8] = " + v(0) +
+           ") {\n" + v(3) + ": f32[i: 8] = exp2 " + v(2) + "\nyield " + v(3) +
+           "\n}\nstore O[8*i0 + i] = " + v(1) + where + "\n";
+  };
+  const std::string masked = " where (8*i0 + i <= 20)";
+  for (const bool first : {false, true}) {
+    const Counts c = counts_of("if (" + std::string(first ? "2 <= i0" : "i0 <= 1") + ") {\n" +
+                               side(10, first ? masked : "") + "} else {\n" +
+                               side(20, first ? "" : masked) + "}\n");
+    EXPECT_EQ(c, (Counts{{{false, "load"}, 1},
+                         {{false, "special"}, 1},
+                         {{false, "store"}, 1},
+                         {{true, "load"}, 1},
+                         {{true, "special"}, 1},
+                         {{true, "store"}, 1}}));
+  }
+}
+
 TEST(RewriteRules, MalformedModulesComeBackUnchanged) {
   Module m;
   m.name = "m";

@@ -60,8 +60,11 @@ void KernelEmitter::find_constants(const Region& r) {
     for (const Region& inner : i.regions) find_constants(inner);
     auto needs = [&](size_t n) { constants_.erase(i.operands[n]); };
     if (i.code == Code::Mma) needs(1), needs(2);
-    if (i.code == Code::Wgmma)
-      for (size_t n = 0; n < i.operands.size(); ++n) needs(n);
+    if (i.code == Code::Wgmma)  // a sum that begins with 0 is not read
+      for (size_t n = 0; n < i.operands.size(); ++n)
+        if (const auto at = constants_.find(i.operands[n]);
+            n > 0 || (at != constants_.end() && at->second != 0))
+          needs(n);
     if (i.code == Code::MmaWait)
       for (size_t n = 0; n < i.operands.size(); ++n) needs(n);
     if (i.code == Code::StoreShared && i.matrix) needs(0);

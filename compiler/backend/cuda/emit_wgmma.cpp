@@ -2,12 +2,29 @@
 // shared operands by descriptors, whose starts are constants away from one that a thread computes
 // once.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/backend/cuda/emitter.h"
 #include "compiler/backend/cuda/scalar.h"
 #include "compiler/memory/checks.h"
 
 namespace nautilus::cuda {
+
+namespace {
+
+// Accumulators of an instruction, `first[k]` those of columns 8 k and on: groups of registers in a
+// row, at equal distances. Absent: there is no such pattern.
+std::optional<Spacing> accumulator_spacing(const std::vector<int>& first) {
+  size_t together = 1;
+  while (together < first.size() && first[together] == first[together - 1] + 4) ++together;
+  Spacing s{int(4 * together), int(4 * together)};
+  if (together < first.size()) s.distance = first[together] - first[0];
+  for (size_t k = 0; k < first.size(); ++k)
+    if (first[k] - first[0] != s.at(int(4 * k))) return std::nullopt;
+  return s;
+}
+
+}  // namespace
 
 // starts: coordinates of the first element of each part, on the product's axes.
 std::optional<KernelEmitter::SharedOperand> KernelEmitter::shared_operand(
@@ -91,7 +108,10 @@ std::optional<KernelEmitter::SharedOperand> KernelEmitter::shared_operand(
 void KernelEmitter::wgmma(const Instr& i) {
   const int result = i.results[0];
   const Geometry& c = geometry(result);
-  copy(result, i.operands[0]);
+  // The first step of a sum from 0 writes its accumulators: registers set to 0 after the fence
+  // would make ptxas order the products by itself.
+  const bool fresh = constants_.count(i.operands[0]) > 0;
+  if (!fresh) copy(result, i.operands[0]);
   const bool registers = i.operands.size() == 2;
   const SharedBuffer& b = *memory::find_buffer(k_, i.buffer_b);
   const bool tf32 = i.shape == memory::Shape::M64NxK8;
@@ -102,29 +122,31 @@ void KernelEmitter::wgmma(const Instr& i) {
   for (const Axis& a : c.axes)
     (std::find(b_axes.begin(), b_axes.end(), a.name) != b_axes.end() ? columns : rows).push_back(a);
 
-  // Runs of registers: one instruction each, of up to 256 columns.
+  // One instruction each: up to 256 columns of the same rows, wherever their registers are.
   struct Run {
-    int first = 0, columns = 0;
+    std::vector<int> registers;  // the first of every eight columns
     std::map<std::string, int64_t> start;
   };
   std::vector<Run> runs;
   for (int r = 0; r < c.registers; r += 4) {
     std::map<std::string, int64_t> at;
     for (const Axis& a : c.axes) at[a.name] = c.at.at(a.name)[size_t(r)];
-    bool follows = !runs.empty() && runs.back().columns < 256 && columns.size() == 1;
-    if (follows) {
-      Run& last = runs.back();
-      auto expected = last.start;
-      expected[columns[0].name] += last.columns;
-      follows = expected == at;
-    }
-    if (follows)
-      runs.back().columns += 8;
+    const auto follows = [&](const Run& run) {
+      if (columns.size() != 1 || run.registers.size() >= 32) return false;
+      auto expected = run.start;
+      expected[columns[0].name] += 8 * int64_t(run.registers.size());
+      return expected == at;
+    };
+    const auto run = std::find_if(runs.begin(), runs.end(), follows);
+    if (run != runs.end())
+      run->registers.push_back(r);
     else
-      runs.push_back({r, 8, at});
+      runs.push_back({{r}, at});
   }
+  const auto spacing = accumulator_spacing(runs[0].registers);
   for (const Run& r : runs)
-    if (r.columns != runs[0].columns)
+    if (r.registers.size() != runs[0].registers.size() || !spacing ||
+        accumulator_spacing(r.registers) != spacing)
       return refuse(i, "instructions of the product would differ in width");
   // Steps along the contracted axes; an instruction's lie along the last.
   std::vector<std::map<std::string, int64_t>> steps(1);
@@ -151,13 +173,14 @@ void KernelEmitter::wgmma(const Instr& i) {
   if (!right || (!registers && !left))
     return refuse(i, "a shared operand lies at no constant distance from a descriptor");
   const std::string type = tf32 ? "tf32" : b.elem == Type::BF16 ? "bf16" : "f16";
-  const std::string f = helpers_.use_wgmma(runs[0].columns, type, registers,
-                                           left ? left->transposed : 0, right->transposed);
-
+  const auto helper = [&](bool first) {
+    return helpers_.use_wgmma({8 * int(runs[0].registers.size()), *spacing, type, registers,
+                               left && left->transposed, right->transposed, first});
+  };
   const std::string k = total > 1 ? names_.fresh("k_part") : "";
   Pick p{count > 1 ? "g" : "", {}, k, count}, acc{count > 1 ? "g" : "", {}};
   for (int n = 0; n < total * count; ++n) p.regs.push_back(n);
-  for (const Run& r : runs) acc.regs.push_back(r.first);
+  for (const Run& r : runs) acc.regs.push_back(r.registers[0]);
   std::string a;
   if (left) {
     a = sum_text({left->descriptor, left->add(p)});
@@ -195,8 +218,11 @@ void KernelEmitter::wgmma(const Instr& i) {
     }
     a = "&" + array + "[" + index(words) + "]";
   }
-  const std::string statement = f + "(&" + storage(result, acc) + ", " + a + ", " +
-                                sum_text({right->descriptor, right->add(p)}) + ");";
+  const std::string operands = "(&" + storage(result, acc) + ", " + a + ", " +
+                               sum_text({right->descriptor, right->add(p)}) + ");";
+  std::string statement = helper(fresh && total == 1) + operands;
+  if (fresh && total > 1)
+    statement = "if (" + k + " == 0) " + helper(true) + operands + " else " + statement;
   auto body = [&] { unrolled(acc, statement); };
   if (total > 1)
     unrolled(k, total, body);

@@ -254,7 +254,7 @@ class KernelEmitter {
   struct SharedOperand {                          // of wgmma
     std::string descriptor;                       // of the part of the thread's warpgroup
     std::function<std::string(const Pick&)> add;  // sixteenths of bytes that a start adds
-    int transposed = 0;
+    bool transposed = false;
   };
   std::optional<SharedOperand> shared_operand(
       const Instr& i, bool first, const Geometry& c,

@@ -26,12 +26,13 @@ std::string Helpers::use(const std::string& name) {
   return name;
 }
 
-std::string Helpers::use_wgmma(int n, const std::string& type, bool registers, int transposed_a,
-                               int transposed_b) {
-  const std::string name = "wgmma_m64n" + std::to_string(n) + "_" + type +
-                           (registers ? "_registers" : "") + (transposed_a ? "_a_transposed" : "") +
-                           (transposed_b ? "_b_transposed" : "");
-  made_.emplace(name, wgmma_helper(name, n, type, registers, transposed_a, transposed_b).text);
+std::string Helpers::use_wgmma(const WgmmaKind& w) {
+  std::string name = "wgmma_m64n" + std::to_string(w.columns) + "_" + w.type;
+  if (w.c.distance != w.c.together)
+    name += "_" + std::to_string(w.c.together) + "_every_" + std::to_string(w.c.distance);
+  name += std::string(w.registers ? "_registers" : "") + (w.transposed_a ? "_a_transposed" : "") +
+          (w.transposed_b ? "_b_transposed" : "") + (w.first ? "_first" : "");
+  made_.emplace(name, wgmma_helper(name, w).text);
   return name;
 }
 

@@ -185,32 +185,34 @@ DEVICE void pin(float (&x)[n]) {
   return all;
 }
 
-// One wgmma of 64 rows and n columns. The first operand in registers (4 of 32 bits) or by
-// descriptor.
-Helper wgmma_helper(const std::string& name, int n, const std::string& type, bool registers,
-                    int transposed_a, int transposed_b) {
-  const bool tf32 = type == "tf32";
-  const int floats = n / 2;
+Helper wgmma_helper(const std::string& name, const WgmmaKind& w) {
+  const bool tf32 = w.type == "tf32";
+  const int floats = w.columns / 2;
+  const std::string n = std::to_string(w.columns);
   auto list = [](int from, int count) {
     std::string s;
     for (int k = 0; k < count; ++k) s += (k ? ", %" : "%") + std::to_string(from + k);
     return s;
   };
-  std::string t = "// c[64, " + std::to_string(n) +
-                  "] += a b, one batch of the matrix unit's asynchronous products.\nDEVICE void " +
-                  name + "(float* c, " + (registers ? "const uint32_t* a" : "uint64_t a") +
+  std::string t = "// c[64, " + n + "] " + (w.first ? "=" : "+=") +
+                  " a b, one batch of the matrix unit's asynchronous products.\nDEVICE void " +
+                  name + "(float* c, " + (w.registers ? "const uint32_t* a" : "uint64_t a") +
                   ", uint64_t b) {\n  asm volatile(\n      \"wgmma.mma_async.sync.aligned.m64n" +
-                  std::to_string(n) + (tf32 ? "k8" : "k16") + ".f32." + type + "." + type + " {" +
+                  n + (tf32 ? "k8" : "k16") + ".f32." + w.type + "." + w.type + " {" +
                   list(0, floats) + "}, ";
-  t += registers ? "{" + list(floats, 4) + "}, %" + std::to_string(floats + 4) : list(floats, 2);
-  t += ", 1, 1, 1";
+  t += w.registers ? "{" + list(floats, 4) + "}, %" + std::to_string(floats + 4) : list(floats, 2);
+  t += std::string(w.first ? ", 0" : ", 1") + ", 1, 1";
   if (!tf32)
-    t += (registers ? "" : ", " + std::to_string(transposed_a)) + ", " +
-         std::to_string(transposed_b);
+    t += (w.registers      ? ""
+          : w.transposed_a ? ", 1"
+                           : ", 0") +
+         std::string(w.transposed_b ? ", 1" : ", 0");
   t += ";\"\n      : ";
-  for (int k = 0; k < floats; ++k) t += (k ? ", " : "") + ("\"+f\"(c[" + std::to_string(k) + "])");
+  for (int k = 0; k < floats; ++k)
+    t += std::string(k ? ", " : "") + (w.first ? "\"=f\"(c[" : "\"+f\"(c[") +
+         std::to_string(w.c.at(k)) + "])";
   t += "\n      : ";
-  if (registers)
+  if (w.registers)
     t += "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])";
   else
     t += "\"l\"(a)";

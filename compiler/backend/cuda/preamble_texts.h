@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/backend/cuda/preamble.h"
+
 namespace nautilus::cuda {
 
 struct Helper {
@@ -13,8 +15,6 @@ struct Helper {
 };
 const std::vector<Helper>& ordinary_helpers();  // sm_80 and newer
 const std::vector<Helper>& hopper_helpers();    // mbarriers, bulk copies, wgmma
-// c[64, n] += a b of one wgmma instruction; transposed: rows run along m or n instead of k.
-Helper wgmma_helper(const std::string& name, int n, const std::string& type, bool registers,
-                    int transposed_a, int transposed_b);
+Helper wgmma_helper(const std::string& name, const WgmmaKind& w);
 
 }  // namespace nautilus::cuda

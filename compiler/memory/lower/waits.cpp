@@ -1,6 +1,7 @@
 // Waits for products stand where their results are used, counted from the order of issue; tiles are
 // released when the products that read them are done.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/memory/lower/passes.h"
 #include "compiler/memory/lower/rewriting.h"
@@ -26,6 +27,7 @@ class Waiting {
   struct State {
     std::vector<Batch> batches;   // that may be under way, oldest first
     std::vector<Instr> arrivals;  // put off until their tile is read
+    std::optional<Instr> fence;   // put off until its first product
     std::map<ValueId, ValueId> now;
   };
   Kernel& k_;
@@ -70,6 +72,22 @@ class Waiting {
     }
     s.arrivals = std::move(kept);
   }
+  static void fence(State& s, std::vector<Instr>& out) {
+    if (s.fence) out.push_back(std::move(*s.fence));
+    s.fence.reset();
+  }
+  // Registers of its own, as a product changes those of the sum that it adds to.
+  ValueId copied(ValueId v, const Instr& product, std::vector<Instr>& out) {
+    Instr copy;
+    copy.origin = product.origin;
+    copy.node = product.node;
+    copy.code = Code::Cast;
+    copy.operands = {v};
+    copy.results = {k_.next_value++};
+    k_.types[copy.results[0]] = FragmentType(k_.types.at(v));
+    out.push_back(copy);
+    return copy.results[0];
+  }
   void rename(Instr& i, const State& s) {
     each_operand(i, [&](ValueId& v) {
       if (auto it = s.now.find(v); it != s.now.end()) v = it->second;
@@ -83,6 +101,7 @@ class Waiting {
     std::vector<Instr> out;
     const bool on = loop && goes_on(r);
     for (Instr& i : r.body) instr(i, s, out);
+    fence(s, out);
     if (on)
       go_on(*loop, s, out, *after);
     else if (!s.batches.empty())
@@ -93,11 +112,21 @@ class Waiting {
     r.body = std::move(out);
   }
   void instr(Instr& i, State& s, std::vector<Instr>& out) {
+    // A fence orders what was written to registers before it: waits and copies for the product come
+    // first (PTX ISA, wgmma.fence).
+    if (i.code == Code::MmaFence) {
+      s.fence = std::move(i);
+      return;
+    }
+    if (s.fence && i.code != Code::Wgmma) fence(s, out);
     if (i.code == Code::Wgmma) {
       std::set<ValueId> factors(i.operands.begin() + 1, i.operands.end());
-      if (uses_[i.operands[0]] > 1) factors.insert(i.operands[0]);  // read elsewhere as it is
+      const bool read_elsewhere = uses_[i.operands[0]] > 1;
+      if (read_elsewhere) factors.insert(i.operands[0]);
       need(factors, s, out);
       rename(i, s);
+      if (read_elsewhere) i.operands[0] = copied(i.operands[0], i, out);
+      fence(s, out);
       if (s.batches.empty() || s.batches.back().closed) s.batches.emplace_back();
       Batch& b = s.batches.back();
       // A sum that goes on belongs to the younger batch.
