@@ -343,8 +343,8 @@ TEST(LiveSearch, PauseReachesTheDecisionUnderWay) {
   int in_the_middle = 0;
   for (int k = 0; k < 40 && (in_the_middle < 4 || rest < 500); ++k) {
     s.step();
-    QTest::qWaitFor([&] { return s.phase() != SearchPhase::Running; }, 30);
-    if (s.phase() != SearchPhase::Running) continue;  // it was a short one
+    if (QTest::qWaitFor([&] { return s.phase() != SearchPhase::Running; }, 30))
+      continue;  // it was a short one
     QElapsedTimer t;
     t.start();
     s.pause();

@@ -190,8 +190,8 @@ TEST(CandidateTableTest, GrowsWhileItIsPutInOrder) {
 // A search whose candidates come to pass a filter, and others not, tells of it all the time.
 TEST(CandidateTableTest, IsFilledWhileWhatPassesKeepsChanging) {
   Sheet s(10, 1, false);
-  s.document.set_session(random_session(100'000, 2), "");
-  s.filters.add({Filter::Field::Seconds, Filter::Op::LessEqual, {}, "2e-4"});
+  s.document.set_session(random_session(200'000, 2), "");
+  s.filters.add({Filter::Field::Seconds, Filter::Op::LessEqual, {}, "100"});
   ASSERT_TRUE(QTest::qWaitFor([&] { return !s.table.busy() && !s.filters.busy(); }, 60'000));
   QSignalSpy rows(&s.table, &CandidateTable::rows_changed);
   s.table.sort_by("decision", Qt::DescendingOrder);
@@ -199,7 +199,7 @@ TEST(CandidateTableTest, IsFilledWhileWhatPassesKeepsChanging) {
   sched::SearchNode n = *s.document.node(5);
   int turns = 0;
   for (; turns < 3'000 && rows.count() < 2; ++turns) {
-    n.seconds = turns % 2 ? 1e-5 : 1;  // passes, and does not
+    n.seconds = turns % 2 ? 1e-5 : 1e3;  // passes, and does not
     s.document.change({n});
     QCoreApplication::processEvents();
   }
