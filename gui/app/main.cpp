@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "compiler/driver/common.h"
 #include "gui/app/explore_bar.h"
 #include "gui/app/key_sheet.h"
 #include "gui/app/main_window.h"
@@ -14,11 +15,10 @@
 namespace {
 
 using namespace nautilus::gui;
+namespace driver = nautilus::driver;
 
 constexpr double kPatience = 120;  // seconds for one view
 constexpr double kLongSearch = 3600;
-
-constexpr int kNotWritten = 4;
 
 void print(const QString& text, FILE* to) { std::fprintf(to, "%s\n", qPrintable(text)); }
 
@@ -26,7 +26,7 @@ void print(const QString& text, FILE* to) { std::fprintf(to, "%s\n", qPrintable(
 int answer(const QByteArray& text) {
   const bool good = std::fputs(text.constData(), stdout) >= 0 && std::fflush(stdout) == 0;
   if (!good) std::perror("nautilus-explorer: cannot write the answer");
-  return good ? 0 : kNotWritten;
+  return good ? 0 : driver::kEnvironment;
 }
 
 QtMessageHandler messages_before = nullptr;
@@ -68,7 +68,7 @@ int run_batch(MainWindow& window, const Options& o) {
   int status = 0;
   window.set_problem_handler([&](const QString& title, const QString& text) {
     print(title + ": " + text, stderr);
-    status = 2;
+    status = driver::kBadInput;
   });
   window.show();
   if (!o.file.isEmpty()) {
@@ -80,22 +80,22 @@ int run_batch(MainWindow& window, const Options& o) {
                 .arg(o.file)
                 .arg(kPatience),
             stderr);
-      std::_Exit(2);  // the end would wait for it
+      std::_Exit(driver::kBadInput);  // the end would wait for it
     }
-    if (good != 1) return status ? status : 2;
+    if (good != 1) return status ? status : driver::kBadInput;
   }
-  if (!o.lesson.isEmpty() && !window.start_lesson(o.lesson)) return 2;
+  if (!o.lesson.isEmpty() && !window.start_lesson(o.lesson)) return driver::kBadInput;
   if (o.explore >= 0) {
     begin_search(window, o);
     wait_until(o.explore > 0 ? o.explore + kPatience : kLongSearch,
                [&] { return window.search().phase() != LiveSearch::Phase::Running; });
     window.commands().run("go.best");
   }
-  if (!o.select.isEmpty() && !select(window, o.select)) return 2;
+  if (!o.select.isEmpty() && !select(window, o.select)) return driver::kBadInput;
   if (o.screenshots.isEmpty()) return status;
   const int files = o.lesson.isEmpty() ? write_screenshots(window, o.screenshots, kPatience)
                                        : write_lesson_pictures(window, o.screenshots, kPatience);
-  if (files < 0) return kNotWritten;
+  if (files < 0) return driver::kEnvironment;
   const QString done =
       QString("%1 files in %2\n").arg(files).arg(QDir(o.screenshots).absolutePath());
   const int told = answer(done.toLocal8Bit());
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   }
   if (!o.screenshots.isEmpty() && !o.batch) {
     print("nautilus-explorer: --screenshot goes with --offscreen (or --batch)", stderr);
-    return 2;
+    return driver::kBadInput;
   }
   if (o.offscreen) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
         "To write every view of a session to pictures without one:\n"
         "  nautilus-explorer --offscreen --screenshot DIR [--explore SECONDS] FILE",
         stderr);
-    return 4;
+    return driver::kEnvironment;
   }
   if (qgetenv("QT_QPA_PLATFORM") == "offscreen")
     messages_before = qInstallMessageHandler(filter_message);

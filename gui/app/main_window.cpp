@@ -114,6 +114,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
 
 MainWindow::~MainWindow() {
   search_.drop();  // its last words go to what is still there
+  // Nobody waits for compilers; what is being saved is written.
+  for (View* v : views_) v->give_up();
   background_pool().waitForDone();
   if (may_close_) forget_recovery();  // what was still being written when it closed
   // Members say something while they end; those that would listen are gone by then.

@@ -49,8 +49,8 @@ class MainWindow : public QMainWindow {
   bool reveal(const QString& name);  // a view, and gives it the keyboard; false: there is none
 
   // A file, the name of a corpus kernel, or a link; read in the background, then `opened` says
-  // whether it is there. What is open and not saved is asked about first. `then` runs where it
-  // worked.
+  // whether it is there. What is open and not saved is asked about before it is replaced: not by a
+  // store, nor by what cannot be opened. `then` runs where it worked.
   void open(const QString& link, std::function<void()> then = {});
   void open_spec(const SpecRequest& request, std::function<void()> then = {});
   // In the background; `saved` and `measurements_imported` say how it went. A session file that
@@ -73,6 +73,7 @@ class MainWindow : public QMainWindow {
   void set_problem_handler(std::function<void(const QString& title, const QString& text)> f) {
     on_problem_ = std::move(f);
   }
+  bool attended() const { return !on_problem_; }  // somebody can be asked
   void tell_problem(const QString& title, const QString& text);
   void say(const QString& text);  // in the status bar
 
@@ -110,12 +111,13 @@ class MainWindow : public QMainWindow {
   void update_title();
   // main_window_import.cpp
   void browse_import();
-  void show_imported(const Expected<Import>& found);
+  void show_imported(const QString& file, const Expected<Import>& found);
   void offer_import(const QString& file, const FoundStore& store);
   void open_subject(const StoreSubject& about, const std::function<void()>& then);
   // main_window_saving.cpp
   void save_as();
-  QString ask_file_name();
+  QString ask_file_name();  // "": none, or it was about a document that is gone, which is said
+  static QString another_document();
   struct Written {
     std::optional<Refusal> bad;
     unsigned revision = 0;  // that the file holds
@@ -174,6 +176,7 @@ class MainWindow : public QMainWindow {
   FileStamp stamp_;                           // of the document's file, as it was read or written
   std::deque<std::function<void()>> writes_;  // the first is under way
   unsigned copied_ = 0;                       // revision of the copy for recovery
+  std::weak_ptr<std::atomic<bool>> copying_;  // gives up the copy that is being written
   RecoveryCopy recovery_;
   bool may_close_ = false;
   std::function<void(const QString&, const QString&)> on_problem_;

@@ -98,7 +98,7 @@ void MainWindow::make_commands() {
           const sched::SearchNode* n = document_.node(selection_.now().node);
           if (n && n->parent >= 0) selection_.select(n->parent);
         });
-  c.add("go.give_up", go, tr("Cancel what is at &work"), "Esc",
+  c.add("go.give_up", go, tr("Cancel what is at &work"), "Ctrl+.",
         tr("Give up what the status bar says is at work: everything is as before"),
         [this] { work_->give_up(); });
   c.add("go.find", go, tr("F&ind…"), "Ctrl+F",

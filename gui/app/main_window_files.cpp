@@ -32,18 +32,21 @@ void MainWindow::open(const QString& text, std::function<void()> then) {
   const Link link = link_from_string(text, &ignored);
   if (!ignored.isEmpty()) {
     const QString left_out = tr("left out of the link: %1").arg(ignored);
-    on_problem_ ? tell_problem(tr("Link"), left_out) : say(left_out);
+    attended() ? say(left_out) : tell_problem(tr("Link"), left_out);
   }
   if (link.file.isEmpty()) return open_here(link, then);
-  when_safe([this, link, then] {
-    const std::string machine = document_.empty() ? "h200" : document_.session().options.machine.id;
-    open_in_background(
-        tr("opening %1").arg(link.file),
-        [path = link.file.toStdString(), machine] { return open_any(path, machine); },
-        [this, link, then](Expected<Opened> found) {
-          if (show_opened(std::move(found), link) && then) then();
-        });
-  });
+  const std::string machine = document_.empty() ? "h200" : document_.session().options.machine.id;
+  open_in_background(
+      tr("opening %1").arg(link.file),
+      [path = link.file.toStdString(), machine] { return open_any(path, machine); },
+      [this, link, then](Expected<Opened> found) {
+        const bool replaces = found && !found->store;
+        auto kept = std::make_shared<Expected<Opened>>(std::move(found));
+        const auto show = [this, link, then, kept] {
+          if (show_opened(std::move(*kept), link) && then) then();
+        };
+        replaces ? when_safe(show) : show();
+      });
 }
 
 // The last that was asked for is what is opened.

@@ -4,9 +4,9 @@
 #include <QMessageBox>
 #include <QPushButton>
 
-#include "autosched/file.h"
 #include "gui/app/main_window.h"
 #include "gui/models/background.h"
+#include "gui/models/measurement_rows.h"
 #include "gui/models/measurements.h"
 #include "gui/models/snapshot.h"
 
@@ -33,22 +33,24 @@ void MainWindow::import_measurements(const QString& file) {
       [this, file, work, none, document = documents_](std::shared_ptr<sched::Session> copy) {
         if (!copy || !work_->going_on(work)) return none();
         const auto job = [copy, file]() -> Expected<Import> {
-          const auto content = sched::read_file(file.toStdString());
+          const auto content = read_store(file.toStdString());
           if (!content) return content.error();
           return read_measurements(*content, *copy, QFileInfo(file).fileName().toStdString());
         };
         in_background<Expected<Import>>(this, job, [=, this](Expected<Import> found) {
           // Of another document, its rows are about candidates that are gone.
           if (document != documents_) return none();
-          if (work_->end(work)) show_imported(found);
+          if (work_->end(work)) show_imported(file, found);
         });
       },
       this);
 }
 
-void MainWindow::show_imported(const Expected<Import>& found) {
+void MainWindow::show_imported(const QString& file, const Expected<Import>& found) {
+  const QString name = QFileInfo(file).fileName();
   if (!found) {
-    tell_problem(tr("Cannot import"), problem_text(found.error()));
+    tell_problem(tr("Cannot import"),
+                 tr("Nothing was imported from %1.\n%2").arg(name, problem_text(found.error())));
     measurements_imported(-1);
     return;
   }
@@ -56,12 +58,21 @@ void MainWindow::show_imported(const Expected<Import>& found) {
   for (const MeasuredRow& r : found->rows) all[r.node] = r.measured;
   document_.set_measured(std::move(all));
   const auto rows = static_cast<int>(found->rows.size());
-  if (rows == 0 || found->left_out > 0)
-    tell_problem(
-        tr("Measurements"),
-        tr("%1 rows imported, %2 left out.\n%3").arg(rows).arg(found->left_out).arg(found->why));
+  if (rows == 0 && found->left_out == 0)
+    tell_problem(tr("Measurements"),
+                 tr("%1 has no rows: nothing was imported. A row has a time (seconds or ms) and "
+                    "node or knobs.")
+                     .arg(name));
+  else if (found->left_out > 0)
+    tell_problem(tr("Measurements"),
+                 tr("%1: %2 rows imported, %3 left out.\n%4\n\nCorrect these rows in the file and "
+                    "import it again, or open the session that they are about.")
+                     .arg(name)
+                     .arg(rows)
+                     .arg(found->left_out)
+                     .arg(found->why));
   else
-    say(tr("%1 measurements imported").arg(rows));
+    say(tr("%1 measurements imported from %2").arg(rows).arg(name));
   measurements_imported(rows);
 }
 
@@ -75,7 +86,7 @@ void MainWindow::offer_import(const QString& file, const FoundStore& store) {
                            .arg(QFileInfo(file).fileName(), store.kind)
                            .arg(store.rows);
   const QString target = QString::fromStdString(here ? document_.session().kernel : kernel);
-  if (target.isEmpty() || on_problem_) {
+  if (target.isEmpty() || !attended()) {
     tell_problem(tr("A measurement store"),
                  what + "\n\n" +
                      tr("Open the session or the operator that it is about, then import it (File, "

@@ -2,6 +2,7 @@
 #include <QCloseEvent>
 #include <QCoreApplication>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSettings>
@@ -11,6 +12,7 @@
 #include "gui/app/screenshots.h"
 #include "gui/app/start_page.h"
 #include "gui/models/background.h"
+#include "gui/models/replacing.h"
 #include "gui/models/snapshot.h"
 
 namespace nautilus::gui {
@@ -20,11 +22,18 @@ constexpr double kLeaveSeconds = 20;  // for the copies of a large session
 
 }  // namespace
 
+// While a box asked, what it was about went.
+QString MainWindow::another_document() {
+  return tr("Not saved: another document was opened meanwhile");
+}
+
 QString MainWindow::ask_file_name() {
   QString name = document_.file();
   if (name.isEmpty()) name = QString::fromStdString(document_.session().kernel) + ".nautilus.json";
+  const int document = documents_;
   const QString file = QFileDialog::getSaveFileName(this, tr("Save the session"), name,
                                                     tr("Sessions (*.nautilus.json)"));
+  if (document != documents_) return say(another_document()), QString();
   return file.isEmpty() || file.endsWith(".json") ? file : file + ".nautilus.json";
 }
 
@@ -35,15 +44,21 @@ void MainWindow::save_as() {
 
 MainWindow::Written MainWindow::write_now(const WriteJob& job, const sched::Session& session) {
   Written out;
-  const FileStamp now = FileStamp::of(job.file);
-  out.changed_by_another = job.expected && now.there && now != *job.expected;
-  if (out.changed_by_another) {
+  const auto changed = [&job] {
+    const FileStamp now = FileStamp::of(job.file);
+    return now.there && now != *job.expected;
+  };
+  const sched::WriteOptions how{RecoveryCopy::is_one(job.file), job.given_up.get()};
+  if (job.expected) {
+    Replaced r = replace_unless(changed, job.file, session, how);
+    out.bad = std::move(r.bad);
+    out.changed_by_another = r.changed_by_another;
+  } else {
+    out.bad = sched::save_session(session, job.file.toStdString(), how);
+  }
+  if (out.changed_by_another)
     out.bad = Refusal{"save", job.file.toStdString(), "another program changed the file",
                       "save under another name"};
-    return out;
-  }
-  out.bad = sched::save_session(session, job.file.toStdString(),
-                                {RecoveryCopy::is_one(job.file), job.given_up.get()});
   out.given_up = out.bad && job.given_up->load();
   out.stamp = FileStamp::of(job.file);
   return out;
@@ -79,12 +94,13 @@ void MainWindow::write(WriteJob job) {
               [copy = std::move(copy), job]() -> Expected<Written> {
                 return write_now(job, *copy);
               },
-              [over, revision = document_.revision()](Expected<Written> w) {
+              [over, job, revision = document_.revision()](Expected<Written> w) {
                 Written out;
                 if (w)
                   out = *std::move(w);
                 else
-                  out.bad = w.error();
+                  out.bad = Refusal{"save", job.file.toStdString(), w.error().why,
+                                    "save under another name"};
                 out.revision = revision;
                 over(std::move(out));
               });
@@ -116,14 +132,18 @@ void MainWindow::save(const QString& file, bool overwrite) {
 }
 
 void MainWindow::save_ended(const QString& file, const Written& w, bool same_document) {
-  if (w.changed_by_another && same_document && !on_problem_) return ask_about_changed_file(file);
+  if (w.changed_by_another && same_document && attended()) return ask_about_changed_file(file);
   if (w.given_up) {
     say(tr("Given up: %1 is as it was before").arg(file));
   } else if (w.bad) {
     tell_problem(tr("Not saved"),
-                 tr("%1\n\nNothing is lost: the session is still open here, and what the file "
-                    "held before is unchanged. Save it elsewhere, or make room and try again.")
-                     .arg(problem_text(*w.bad)));
+                 same_document
+                     ? tr("%1\n\nNothing is lost: the session is still open here, and what the "
+                          "file held before is unchanged. Save it elsewhere, or try again.")
+                           .arg(problem_text(*w.bad))
+                     : tr("%1\n\nIt was to hold a session that is not open any more; what the "
+                          "file held before is unchanged.")
+                           .arg(problem_text(*w.bad)));
   } else {
     remember(file);
     if (same_document) {  // else the file is of what was open before
@@ -148,20 +168,25 @@ void MainWindow::ask_about_changed_file(const QString& file) {
   box->setAttribute(Qt::WA_DeleteOnClose);
   QAbstractButton* overwrite = box->addButton(tr("Overwrite"), QMessageBox::DestructiveRole);
   QAbstractButton* elsewhere = box->addButton(tr("Save as…"), QMessageBox::AcceptRole);
-  connect(box, &QDialog::finished, this, [this, box, overwrite, elsewhere, file] {
-    const QAbstractButton* chosen = box->clickedButton();
-    if (chosen == overwrite) return save(file, true);
-    const QString other = chosen == elsewhere ? ask_file_name() : QString();
-    if (other.isEmpty()) return saved(false);
-    save(other, true);
-  });
+  connect(box, &QDialog::finished, this,
+          [this, box, overwrite, elsewhere, file, document = documents_] {
+            const QAbstractButton* chosen = box->clickedButton();
+            if (document != documents_) {
+              say(another_document());
+              return saved(false);
+            }
+            if (chosen == overwrite) return save(file, true);
+            const QString other = chosen == elsewhere ? ask_file_name() : QString();
+            if (other.isEmpty()) return saved(false);
+            save(other, true);
+          });
   box->open();
 }
 
 // Asks about what is not saved; `then` runs unless the user cancels.
 void MainWindow::when_safe(std::function<void()> then) {
   notes_->write();
-  if (!document_.modified() || on_problem_) return then();
+  if (!document_.modified() || !attended()) return then();
   auto* box =
       new QMessageBox(QMessageBox::Question, tr("Not saved"),
                       search_.phase() == LiveSearch::Phase::Running
@@ -171,25 +196,27 @@ void MainWindow::when_safe(std::function<void()> then) {
   box->setObjectName("unsaved");
   box->setAttribute(Qt::WA_DeleteOnClose);
   search_.pause();
-  connect(box, &QMessageBox::buttonClicked, this, [this, box, then](QAbstractButton* b) {
-    const auto which = box->standardButton(b);
-    if (which == QMessageBox::Discard) return then();
-    if (which != QMessageBox::Save) return;
-    const QString file = document_.file().isEmpty() ? ask_file_name() : document_.file();
-    if (file.isEmpty()) return;
-    connect(
-        this, &MainWindow::saved, this,
-        [then](bool good) {
-          if (good) then();
-        },
-        Qt::SingleShotConnection);
-    save(file);
-  });
+  connect(box, &QMessageBox::buttonClicked, this,
+          [this, box, then, document = documents_](QAbstractButton* b) {
+            const auto which = box->standardButton(b);
+            if (which != QMessageBox::Cancel && document != documents_) return when_safe(then);
+            if (which == QMessageBox::Discard) return then();
+            if (which != QMessageBox::Save) return;
+            const QString file = document_.file().isEmpty() ? ask_file_name() : document_.file();
+            if (file.isEmpty()) return;
+            connect(
+                this, &MainWindow::saved, this,
+                [then](bool good) {
+                  if (good) then();
+                },
+                Qt::SingleShotConnection);
+            save(file);
+          });
   box->open();
 }
 
 void MainWindow::closeEvent(QCloseEvent* e) {
-  if (may_close_ || !document_.modified() || on_problem_) {
+  if (may_close_ || !document_.modified() || !attended()) {
     if (!on_start_page()) QSettings().setValue("layout", saveState());
     forget_recovery();
     search_.drop();
@@ -205,24 +232,29 @@ void MainWindow::closeEvent(QCloseEvent* e) {
   });
 }
 
-// What is open was saved, or given up by who was asked.
-void MainWindow::forget_recovery() { recovery_.remove_all(); }
+// What is open was saved, or given up by who was asked, and with it a copy under way.
+void MainWindow::forget_recovery() {
+  if (const auto give_up = copying_.lock()) give_up->store(true);
+  recovery_.remove_all();
+}
 
 // So that a crash costs at most a little: opened from the start page next time.
 void MainWindow::autosave() {
   const unsigned now = document_.revision();
-  if (!document_.modified() || !writes_.empty() || on_problem_ || now == copied_) return;
+  if (!document_.modified() || !writes_.empty() || !attended() || now == copied_) return;
   if (!recovery_.claim())
-    return say(
-        tr("cannot keep a copy for recovery: no file can be made beside %1").arg(recovery_.file()));
+    return say(tr("No copy is kept for recovery: no file can be made in %1. Save the session.")
+                   .arg(QFileInfo(recovery_.file()).absolutePath()));
   WriteJob job;
   job.file = recovery_.file();
-  job.then = [this, document = documents_](const Written& w) {
-    if (document != documents_) return recovery_.remove_own();
+  copying_ = job.given_up;
+  job.then = [this, given_up = job.given_up, document = documents_](const Written& w) {
+    // A write that was past giving up: its file is of what nobody wants any more.
+    if (document != documents_ || given_up->load()) return recovery_.remove_own();
     if (!w.bad)
       copied_ = w.revision;
     else if (document_.modified())
-      say(tr("cannot keep a copy for recovery: %1").arg(problem_text(*w.bad)));
+      say(tr("No copy is kept for recovery (%1). Save the session.").arg(problem_text(*w.bad)));
     if (!document_.modified()) recovery_.remove_own();  // saved meanwhile
   };
   write(std::move(job));

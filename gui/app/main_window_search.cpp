@@ -52,10 +52,12 @@ void MainWindow::change_to(const SpecRequest& from, const SpecRequest& to) {
       [id = to.machine] { return machine_named(id); },
       [this, document = documents_](Expected<sched::Machine> m) {
         if (document != documents_) return;
-        if (m)
+        if (m) {
+          say(tr("Costing all plans again for %1 …").arg(QString::fromStdString(m->id)));
           search_.set_machine(*m);
-        else
+        } else {
           tell_problem(tr("Machine"), QString::fromStdString(m.error().text()));
+        }
       },
       [] {});
 }

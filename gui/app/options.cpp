@@ -6,8 +6,9 @@
 namespace nautilus::gui {
 namespace {
 
-constexpr double kMostSide = 16384;      // pixels of the display
-constexpr double kMostPixels = 1 << 26;  // a quarter of a GiB
+constexpr int kLeastWidth = 640, kLeastHeight = 400;  // pixels
+constexpr int kMostSide = 16384;                      // pixels of the display
+constexpr double kMostPixels = 1 << 26;               // a quarter of a GiB
 
 QString help_text(const QCommandLineParser& p) {  // which names the program only once it runs
   static const QRegularExpression usage("^Usage: \\S+");
@@ -69,11 +70,12 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   if (p.isSet(explore)) {
     out.explore = p.value(explore).toDouble(&good);
     if (!good || !(out.explore >= 0 && out.explore <= 1e6))
-      return bad("'" + p.value(explore) + "' is no number of seconds");
+      return bad("--explore '" + p.value(explore) + "' is no number of seconds from 0 to 1000000");
   }
   if (p.isSet(plans)) {
     out.plans = p.value(plans).toInt(&good);
-    if (!good || out.plans < 1) return bad("'" + p.value(plans) + "' is no number of plans");
+    if (!good || out.plans < 1)
+      return bad("--plans '" + p.value(plans) + "' is no number of plans (1 or more)");
     if (out.explore < 0) out.explore = 0;
   }
   if (out.explore >= 0 && out.file.isEmpty()) return bad("--explore and --plans need a FILE");
@@ -83,21 +85,32 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
     return bad("there is no theme '" + out.theme + "'");
   if (p.isSet(scale)) {
     out.scale = p.value(scale).toDouble(&good);
-    if (!good || !(out.scale >= 0.5 && out.scale <= 4)) return bad("a scale lies from 0.5 to 4");
+    if (!good || !(out.scale >= 0.5 && out.scale <= 4))
+      return bad("--scale '" + p.value(scale) + "': a factor from 0.5 to 4");
   }
   if (p.isSet(size)) {
     const QStringList wh = p.value(size).split('x');
     bool w = false, h = false;
     out.width = wh.value(0).toInt(&w);
     out.height = wh.value(1).toInt(&h);
-    if (wh.size() != 2 || !w || !h || out.width < 640 || out.height < 400 || out.width > 16384 ||
-        out.height > 16384)
-      return bad("'" + p.value(size) + "' is no size like 1600x1000");
+    if (wh.size() != 2 || !w || !h || out.width < kLeastWidth || out.height < kLeastHeight ||
+        out.width > kMostSide || out.height > kMostSide)
+      return bad(QString("--window-size '%1': WIDTHxHEIGHT in pixels from %2x%3 to %4x%4, such as "
+                         "1600x1000")
+                     .arg(p.value(size))
+                     .arg(kLeastWidth)
+                     .arg(kLeastHeight)
+                     .arg(kMostSide));
   }
   const double factor = out.scale > 0 ? out.scale : 1, w = factor * out.width,
                h = factor * out.height;
   if (w > kMostSide || h > kMostSide || w * h > kMostPixels)
-    return bad(QString("a window of %1 x %2 pixels is too large").arg(w).arg(h));
+    return bad(QString("a window of %1 x %2 pixels (--window-size times --scale) is too large: at "
+                       "most %3 a side and %4 in all")
+                   .arg(w)
+                   .arg(h)
+                   .arg(kMostSide)
+                   .arg(qint64(kMostPixels)));
   return std::nullopt;
 }
 

@@ -85,10 +85,15 @@ void RecoveryCopy::remove(Held& held) {
   release(held.lock);
 }
 
-void RecoveryCopy::remove_own() { remove(own_); }
+// Nobody else writes a file of this name: it goes also where the lock went before a write that was
+// under way ended.
+void RecoveryCopy::remove_own() {
+  QFile::remove(own_.file);
+  remove(own_);
+}
 
 void RecoveryCopy::remove_all() {
-  remove(own_);
+  remove_own();
   remove(taken_);
   taken_ = {};
 }

@@ -2,6 +2,7 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QShortcut>
 #include <QToolButton>
 
 namespace nautilus::gui {
@@ -20,12 +21,16 @@ WorkShown::WorkShown(QWidget* parent)
   text_->setTextFormat(Qt::PlainText);
   cancel_->setText(tr("Cancel"));
   cancel_->setObjectName("cancel-work");
-  cancel_->setToolTip(tr("Gives this up; everything is as before (Esc)"));
+  cancel_->setToolTip(tr("Gives this up; everything is as before (Ctrl+.)"));
   cancel_->setAccessibleName(tr("Cancel what is at work"));
   QSizePolicy kept = cancel_->sizePolicy();
   kept.setRetainSizeWhenHidden(true);
   cancel_->setSizePolicy(kept);
   connect(cancel_, &QToolButton::clicked, this, &WorkShown::give_up);
+  // Where nothing else means it: Esc of the window would take it from dialogs, filters and inputs.
+  auto* escape = new QShortcut(Qt::Key_Escape, cancel_);
+  escape->setContext(Qt::WidgetShortcut);
+  connect(escape, &QShortcut::activated, this, &WorkShown::give_up);
   soon_.setSingleShot(true);
   soon_.setInterval(kSoon);
   connect(&soon_, &QTimer::timeout, this, &WorkShown::show_last);

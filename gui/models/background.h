@@ -4,7 +4,9 @@
 
 #include <QCoreApplication>
 #include <QPointer>
+#include <QThread>
 #include <QThreadPool>
+#include <algorithm>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -14,10 +16,18 @@
 
 namespace nautilus::gui {
 
+inline constexpr int kLeastThreads = 4;
+
 // Its threads are for such work alone: Qt paints with those of its own pool, and a window would
-// stand still while a compiler has them.
+// stand still while a compiler has them. Where there are few cores, a file is still read beside
+// compilers.
 inline QThreadPool& background_pool() {
   static QThreadPool pool;
+  static const bool sized = [] {
+    pool.setMaxThreadCount(std::max(kLeastThreads, QThread::idealThreadCount()));
+    return true;
+  }();
+  (void)sized;
   return pool;
 }
 

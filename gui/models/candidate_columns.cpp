@@ -176,18 +176,11 @@ double knob_of(const sched::SearchNode& n, const std::string& name) {
 
 }  // namespace
 
-// Names are converted once and depths counted once, not for each node.
+// The name is converted once, not for each node.
 std::vector<double> numbers_of(const Document& d, const std::vector<int>& nodes, const Column& c) {
   std::vector<double> out;
   out.reserve(nodes.size());
   const std::string name = c.name.toStdString();
-  if (c.what == Column::What::Depth) {
-    std::vector<int> depth(d.nodes().size());  // parents come before their children
-    for (size_t n = 0; n < depth.size(); ++n)
-      if (const int parent = d.nodes()[n].parent; parent >= 0) depth[n] = depth[size_t(parent)] + 1;
-    for (int n : nodes) out.push_back(depth[size_t(n)]);
-    return out;
-  }
   for (int id : nodes) {
     const sched::SearchNode& n = d.nodes()[size_t(id)];
     out.push_back(c.what == Column::What::Knob        ? knob_of(n, name)

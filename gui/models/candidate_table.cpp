@@ -26,9 +26,9 @@ CandidateTable::CandidateTable(const Document& d, const FilterStack& f, const Th
   connect(&d, &Document::changed, this, &CandidateTable::changed);
   connect(&d, &Document::measured_changed, this, [this](int id) { changed({id}); });
   connect(&d, &Document::answer_changed, this, [this] {
-    if (show_ == Show::Pareto) fill();
+    if (show_ == Show::Pareto) fill_again();
   });
-  connect(&f, &FilterStack::changed, this, &CandidateTable::fill);
+  connect(&f, &FilterStack::changed, this, &CandidateTable::fill_again);
   reload();
 }
 
@@ -116,8 +116,16 @@ void CandidateTable::reload() {
 
 void CandidateTable::fill() {
   later_.stop();
-  ordering_ = false;
+  ordering_ = once_more_ = false;
   slices_.start([this] { return fill_step(); }, [this] { filled(); }, kAtOnce);
+}
+
+// What is under way is shown first: where changes keep coming it would else never be.
+void CandidateTable::fill_again() {
+  if (slices_.busy())
+    once_more_ = true;
+  else
+    fill();
 }
 
 bool CandidateTable::fill_step() {
@@ -149,7 +157,9 @@ void CandidateTable::filled() {
   const size_t count = document_.nodes().size();
   for (size_t n = row_order_.seen(); show_ == Show::All && n < count; ++n)
     if (filters_.passes(int(n))) now.push_back(int(n));  // until they are put in order, soon
+  const bool again = std::exchange(once_more_, false);
   if (reorder(now) || !std::exchange(told_, true)) rows_changed();
+  if (again) fill_again();
 }
 
 // False: the rows are as they were. The same rows in another order keep what refers to them.

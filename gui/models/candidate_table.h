@@ -47,7 +47,8 @@ class CandidateTable : public QAbstractTableModel {
 
  private:
   void reload();  // columns and rows
-  void fill();    // rows
+  void fill();    // rows, from the beginning
+  void fill_again();
   bool fill_step();
   void filled();
   void grow(int first, int last);
@@ -69,6 +70,7 @@ class CandidateTable : public QAbstractTableModel {
   RowOrder row_order_;
   size_t knobs_known_ = 0;  // candidates whose knobs are columns
   bool ordering_ = false;   // knobs are known, rows are being put in order
+  bool once_more_ = false;  // what is shown changed since the filling began
   bool told_ = false;       // of the rows since the last reload
   Slices slices_;
   QTimer later_;  // rows that arrive are put in order four times a second

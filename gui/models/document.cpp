@@ -35,13 +35,15 @@ std::vector<int> Document::children(int id) const {
 }
 
 void Document::enter_in_family(const sched::SearchNode& n) {
+  Family mine;
   if (n.parent >= 0) {
     Family& parent = families_.at(n.parent);
+    mine.depth = parent.depth + 1;
     (parent.first_child < 0 ? parent.first_child : families_[parent.last_child].next_sibling) =
         n.id;
     parent.last_child = n.id;
   }
-  families_.emplace_back();
+  families_.push_back(mine);
 }
 
 std::vector<int> Document::path(int id) const {
@@ -52,9 +54,7 @@ std::vector<int> Document::path(int id) const {
 }
 
 int Document::depth(int id) const {
-  int depth = -1;
-  for (const sched::SearchNode* n = node(id); n; n = node(n->parent)) ++depth;
-  return std::max(0, depth);
+  return node(id) ? families_[static_cast<size_t>(id)].depth : 0;
 }
 
 bool Document::on_best_path(int id) const {

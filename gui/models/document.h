@@ -29,7 +29,7 @@ class Document : public QObject {
   std::vector<int> children(int id) const;
   const std::vector<int>& best() const { return session_.result.best; }  // best first
   std::vector<int> path(int id) const;                                   // root first, id last
-  int depth(int id) const;                                               // steps below the root
+  int depth(int id) const;  // steps below the root, in constant time; 0: no such node
   bool on_best_path(int id) const;
   std::optional<Measured> measured(int id) const;
   QString note(int id) const;
@@ -79,6 +79,7 @@ class Document : public QObject {
   void make_room();
   struct Family {
     int first_child = -1, last_child = -1, next_sibling = -1;
+    int depth = 0;
   };
   sched::Session session_;
   std::vector<Family> families_;  // by node

@@ -94,6 +94,7 @@ void FilterStack::document_reset() {
 
 // What was being asked before is dropped.
 void FilterStack::ask_all() {
+  once_more_ = false;
   answers_.clear();
   answers_.reserve(document_.nodes().size());
   asking_.start([this] { return ask_next(); }, [this] { answered(); }, kAtOnce);
@@ -110,6 +111,7 @@ bool FilterStack::ask_next() {
 void FilterStack::answered() {
   passes_ = std::exchange(answers_, {});
   passing_ = static_cast<int>(std::count(passes_.begin(), passes_.end(), true));
+  if (once_more_) ask_all();
   changed();
 }
 
@@ -128,7 +130,14 @@ void FilterStack::ask_again(std::vector<int>& then, const std::vector<int>& now)
 
 void FilterStack::ask_again(const std::vector<int>& ids) {
   if (filters_.empty()) return;
-  if (ids.size() > kMostAgain) return ask_all();
+  if (ids.size() > kMostAgain) {
+    // Not from the beginning while all are asked: where changes keep coming it would never end.
+    if (asking_.busy())
+      once_more_ = true;
+    else
+      ask_all();
+    return;
+  }
   bool different = false;
   for (int id : ids) {
     if (id < 0 || static_cast<size_t>(id) >= passes_.size()) continue;

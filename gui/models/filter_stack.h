@@ -48,6 +48,7 @@ class FilterStack : public QObject {
   std::vector<Filter> filters_;
   std::vector<bool> passes_;
   std::vector<bool> answers_;  // while all are asked: of the first so many
+  bool once_more_ = false;     // many changed since they answered
   int passing_ = 0;
   std::vector<int> best_, pins_;  // as they were when last asked
   Slices asking_;

@@ -158,16 +158,21 @@ void LiveSearch::explore_below(int node) {
 }
 
 void LiveSearch::set_machine(const sched::Machine& m) {
-  sched::SearchOptions o = document_.session().options;
-  if (alive() || document_.nodes().size() > 1) {
-    ensure();
-    worker_->post([m](Worker& w) {
-      w.use_machine(m);
-      if (w.exploration) w.answer_changed();
+  const auto arrived = [this, m] {
+    sched::SearchOptions o = document_.session().options;
+    o.machine = m;
+    document_.set_options(o);
+  };
+  if (!alive() && document_.nodes().size() <= 1) return arrived();
+  ensure();
+  worker_->post_whole([this, m, arrived, tell = teller()](Worker& w) {
+    const bool good = w.use_machine(m);
+    tell([this, arrived, good] {
+      drain(true);
+      // What the exploration holds may be of both; the next one begins with the document's.
+      good ? arrived() : drop();
     });
-  }
-  o.machine = m;
-  document_.set_options(o);
+  });
 }
 
 void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>& steps,

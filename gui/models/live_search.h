@@ -43,6 +43,8 @@ class LiveSearch : public QObject {
   // Another document: at once, and nothing arrives any more.
   void drop();
   void explore_below(int node);
+  // All costs and the document's machine change together once everything is costed again; pausing
+  // and stopping wait for that. Refused or dropped before, the old machine and its costs stay.
   void set_machine(const sched::Machine& m);
   // A candidate made by hand; `done` has its id, or -1 and why.
   void add_by_hand(int parent, const std::vector<poly::TransformStep>& steps,

@@ -32,11 +32,11 @@ void LiveSearch::Worker::end() {
   wake_.notify_all();
 }
 
-void LiveSearch::Worker::post(Command command, bool urgent) {
+void LiveSearch::Worker::enter(Waiting waiting) {
   {
     const std::lock_guard lock(mutex_);
-    commands_.push_back({std::move(command), urgent});
-    if (in_run_ || urgent) stop_ = true;
+    if (in_run_ || (waiting.urgent && !in_whole_)) stop_ = true;
+    commands_.push_back(std::move(waiting));
   }
   wake_.notify_all();
 }
@@ -83,11 +83,31 @@ bool LiveSearch::Worker::ready() {
   return exploration != nullptr;
 }
 
-void LiveSearch::Worker::use_machine(const sched::Machine& m) {
-  if (!ready()) return;
-  const auto numerics = tile::numerics_from_name(options_.numerics);
-  ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(m)));
-  if (auto bad = exploration->set_machine(m, *ops_.back())) reports_.refused(*bad);
+// Costs of two machines are never seen beside each other: all arrive, or none does.
+bool LiveSearch::Worker::use_machine(const sched::Machine& m) {
+  if (!ready()) return false;
+  Batch before;
+  {
+    const std::lock_guard lock(batch_mutex_);
+    held_back_ = true;
+    before = batch_;
+  }
+  std::optional<Refusal> bad;
+  try {
+    const auto numerics = tile::numerics_from_name(options_.numerics);
+    ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(m)));
+    bad = exploration->set_machine(m, *ops_.back());
+    if (!bad) answer_changed();
+  } catch (const std::exception& e) {
+    bad = Refusal{"change the machine", m.id, e.what(), "go on with the machine before"};
+  }
+  {
+    const std::lock_guard lock(batch_mutex_);
+    held_back_ = false;
+    if (bad) batch_ = std::move(before);
+  }
+  if (bad) reports_.refused(*bad);
+  return !bad;
 }
 
 void LiveSearch::Worker::go(const Allowance& a) {
@@ -108,7 +128,7 @@ void LiveSearch::Worker::go(const Allowance& a) {
 // False: the thread ends. No command: the run goes on.
 bool LiveSearch::Worker::next(Command& command) {
   std::unique_lock lock(mutex_);
-  in_run_ = false;
+  in_run_ = in_whole_ = false;
   wake_.wait(lock, [&] { return over_ || going_ || !commands_.empty(); });
   if (over_) return false;
   if (commands_.empty()) {
@@ -116,9 +136,10 @@ bool LiveSearch::Worker::next(Command& command) {
     return in_run_ = true;
   }
   command = std::move(commands_.front().command);
+  in_whole_ = commands_.front().whole;
   commands_.pop_front();
-  stop_ =
-      std::any_of(commands_.begin(), commands_.end(), [](const Waiting& w) { return w.urgent; });
+  stop_ = !in_whole_ && std::any_of(commands_.begin(), commands_.end(),
+                                    [](const Waiting& w) { return w.urgent; });
   return true;
 }
 
@@ -203,6 +224,7 @@ void LiveSearch::Worker::on_event(const sched::SearchEvent& e) {
 LiveSearch::Batch LiveSearch::Worker::take(size_t most) {
   const std::lock_guard lock(batch_mutex_);
   Batch out;
+  if (held_back_) return out;
   std::swap(out, batch_);
   first_added_ += static_cast<int>(std::min(out.added.size(), most));
   if (out.added.size() > most) {
@@ -218,6 +240,7 @@ LiveSearch::Batch LiveSearch::Worker::take(size_t most) {
 
 bool LiveSearch::Worker::has_more() {
   const std::lock_guard lock(batch_mutex_);
+  if (held_back_) return false;
   return !batch_.added.empty() || !batch_.changed.empty() || batch_.best || batch_.progress;
 }
 

@@ -39,9 +39,11 @@ class LiveSearch::Worker {
   void go_on_from(sched::SearchResult so_far);
   // The command finds `exploration` null if the search could not begin.
   using Command = std::function<void(Worker&)>;
-  void post(Command command) { post(std::move(command), false); }
-  // One that also cuts short what commands before it decide: a step, the costs for another machine.
-  void post_urgently(Command command) { post(std::move(command), true); }
+  void post(Command command) { enter({std::move(command)}); }
+  // One that also cuts short what commands before it decide: a step. Not one that is whole.
+  void post_urgently(Command command) { enter({.command = std::move(command), .urgent = true}); }
+  // One that only `end` cuts short. What it changes arrives at once when it is over.
+  void post_whole(Command command) { enter({.command = std::move(command), .whole = true}); }
   void end();  // as soon as it can
   bool ended() const { return ended_; }
   Batch take(size_t most);
@@ -51,13 +53,17 @@ class LiveSearch::Worker {
   std::unique_ptr<sched::Exploration> exploration;
   void go(const Allowance& a);
   void rest() { going_ = false; }
-  void use_machine(const sched::Machine& m);
+  bool use_machine(const sched::Machine& m);  // false: refused, which is told; nothing changed
   void answer_changed();
   bool ready();  // false: the search could not begin, which is told again
   const Reports& reports() const { return reports_; }
 
  private:
-  void post(Command command, bool urgent);
+  struct Waiting {
+    Command command;
+    bool urgent = false, whole = false;
+  };
+  void enter(Waiting waiting);
   void run();
   void begin();
   bool next(Command& command);
@@ -75,17 +81,15 @@ class LiveSearch::Worker {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  struct Waiting {
-    Command command;
-    bool urgent = false;
-  };
   std::deque<Waiting> commands_;
   bool over_ = false, in_run_ = false;
+  bool in_whole_ = false;  // what runs is not to be cut short
   std::atomic<bool> stop_{false}, ended_{false};
 
   std::mutex batch_mutex_;
   Batch batch_;
-  int first_added_ = 0;  // exploration's id of batch_.added[0]
+  bool held_back_ = false;  // until a whole command is over
+  int first_added_ = 0;     // exploration's id of batch_.added[0]
 
   std::thread thread_;
 };

@@ -84,8 +84,6 @@ void RowOrder::key() {
                                found_.begin() + static_cast<std::ptrdiff_t>(next_key_));
   if (!wish_.by) {
     for (int n : nodes) enter(n, n);
-  } else if (wish_.by->what == Column::What::Depth) {
-    for (int n : nodes) enter(n, document_.depth(n));
   } else if (wish_.by->numeric()) {
     const std::vector<double> numbers = numbers_of(document_, nodes, *wish_.by);
     for (size_t k = 0; k < nodes.size(); ++k) enter(nodes[k], numbers[k]);

@@ -185,21 +185,22 @@ bool LessonView::play(const QString& name) {
       [this, l = *loaded, stop = stop_](Prepared made) {
         --opening_;
         if (stop->load()) return;
+        stop_.reset();
         works({});
         begin(l, std::move(made));
       });
   return true;
 }
 
-// What is being prepared comes too late.
-void LessonView::drop_preparation() {
-  if (!stop_ || stop_->exchange(true)) return;
+// What is being prepared comes too late. False: nothing is.
+bool LessonView::drop_preparation() {
+  if (!stop_ || stop_->exchange(true)) return false;
   works({});
+  return true;
 }
 
 void LessonView::give_up() {
-  drop_preparation();
-  show_lessons();
+  if (drop_preparation()) show_lessons();
 }
 
 LessonView::Prepared LessonView::prepare(const Lesson& l, LessonRun::Kept kept,

@@ -57,7 +57,7 @@ class LessonView : public View {
     LessonRun::Kept kept = {};
   };
   static Prepared prepare(const Lesson& l, LessonRun::Kept kept, std::atomic<bool>& stop);
-  void drop_preparation();
+  bool drop_preparation();
   void begin(Lesson l, Prepared made);
   void end();
   void enter_step();  // shows what the step shows, and asks the bench

@@ -53,6 +53,7 @@ ReplayBar::ReplayBar(const Document& document, SearchTreeCanvas& canvas, QWidget
   connect(&canvas_, &SearchTreeCanvas::picture_changed, this, &ReplayBar::show_state);
   connect(&document_, &Document::reset, this, [this] {
     made_at_.clear();
+    times_are_known_ = false;
     show_state();
   });
   show_state();
@@ -72,6 +73,7 @@ void ReplayBar::catch_up() {
   const auto& nodes = document_.nodes();
   for (size_t k = made_at_.size(); k < nodes.size(); ++k) {
     const double before = made_at_.empty() ? 0 : made_at_.back(), at = nodes[k].made_at;
+    times_are_known_ |= at >= 0;
     made_at_.push_back(at > before ? std::min(at, kMostSeconds) : before);
   }
 }
@@ -105,16 +107,10 @@ void ReplayBar::play_step() {
   slider_->setValue(std::min(end, slider_->value() + step));
 }
 
-// Searches record it from their first candidate to their last; what was there before has no time.
-bool ReplayBar::times_are_known() const {
-  const auto& nodes = document_.nodes();
-  return !nodes.empty() && (nodes.front().made_at >= 0 || nodes.back().made_at >= 0);
-}
-
 void ReplayBar::show_state() {
-  const bool known = times_are_known();
+  catch_up();
+  const bool known = times_are_known_;
   by_time_->setEnabled(known);
-  if (timed()) catch_up();
   by_time_->setToolTip(known ? tr("Distances on the slider are times of the search, or numbers of "
                                   "candidates (T)")
                              : tr("This session does not say when its candidates were made"));

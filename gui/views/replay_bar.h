@@ -26,7 +26,6 @@ class ReplayBar : public QWidget {
  private:
   void make_switch();
   void catch_up();
-  bool times_are_known() const;
   void show_state();
   void show_slider();
   void move_to(int value);
@@ -44,7 +43,8 @@ class ReplayBar : public QWidget {
   QSlider* slider_;
   QLabel* text_;
   QTimer timer_;
-  std::vector<double> made_at_;  // seconds of search, never less than of the candidate before
+  bool times_are_known_ = false;  // of some candidate, whichever
+  std::vector<double> made_at_;   // seconds of search, never less than of the candidate before
 };
 
 }  // namespace nautilus::gui

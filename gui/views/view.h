@@ -43,7 +43,7 @@ class View : public QWidget {
   virtual void set_viewport(const QJsonObject&) {}
   // Whether it still waits for something (the bench, a layout): screenshots and tests wait.
   virtual bool busy() const { return false; }
-  // Ends what `works` told of; the view is as it was before.
+  // Ends what `works` told of, if anything: its result never comes, the document is as before.
   virtual void give_up() {}
 
  Q_SIGNALS:

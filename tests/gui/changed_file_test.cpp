@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <QAbstractButton>
+#include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLineEdit>
 #include <QTimer>
 
 #include "gui/models/file_stamp.h"
+#include "gui/models/replacing.h"
 #include "tests/gui/window_rig.h"
 
 namespace nautilus::gui {
@@ -94,6 +96,82 @@ TEST_F(TwoPrograms, SaveAsKeepsBoth) {
   EXPECT_EQ(note_in(file), "of the other");
   EXPECT_EQ(note_in(elsewhere), "mine");
   EXPECT_EQ(mine.window->document().file(), elsewhere);
+}
+
+// What the box asks about is the session that was open then, whatever is open now.
+TEST_F(TwoPrograms, AnotherDocumentIsNotWrittenInThePlaceOfTheOneAskedAbout) {
+  for (const char* answer : {"Overwrite", "Save as"}) {
+    SCOPED_TRACE(answer);
+    mine.window->document().set_note(0, "mine");
+    QSignalSpy saved(mine.window.get(), &MainWindow::saved);
+    mine.window->save(file);
+    QMessageBox* asked = box();
+    ASSERT_TRUE(asked);
+    sched::Session next = mine.window->document().session();
+    next.notes[0] = "of a third one";
+    mine.window->document().set_session(next, "");
+    QTest::mouseClick(button(asked, answer), Qt::LeftButton);
+    ASSERT_TRUE(wait_until(30, [&] { return saved.count() > 0; }));
+    EXPECT_FALSE(saved[0][0].toBool());
+    EXPECT_EQ(note_in(file), "of the other");
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    mine.window->document().set_session(next, file);
+  }
+}
+
+TEST_F(TwoPrograms, LeavingAsksAboutTheDocumentThatIsOpenNow) {
+  bool left = false;
+  mine.window->document().set_note(0, "mine");
+  EXPECT_FALSE(mine.window->close());
+  auto* asked = mine.window->findChild<QMessageBox*>("unsaved");
+  ASSERT_TRUE(asked);
+  sched::Session next = mine.window->document().session();
+  mine.window->document().set_session(next, "");
+  mine.window->document().set_note(0, "of a third one");
+  QTest::mouseClick(asked->button(QMessageBox::Discard), Qt::LeftButton);
+  QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+  left = !mine.window->isVisible();
+  EXPECT_FALSE(left) << "nobody said that this one may go";
+  asked = mine.window->findChild<QMessageBox*>("unsaved");
+  ASSERT_TRUE(asked);
+  QTest::mouseClick(asked->button(QMessageBox::Discard), Qt::LeftButton);
+  EXPECT_TRUE(wait_until(5, [&] { return !mine.window->isVisible(); }));
+}
+
+// Whoever writes while we do is noticed: it is looked at last before the new file takes its place.
+TEST_F(TwoPrograms, TheFileIsLookedAtWhenTheNewOneIsReady) {
+  const QDir dir(mine.dir.path());
+  const auto files = [&] { return dir.entryList(QDir::Files).size(); };
+  const auto before = files();
+  sched::Session session = mine.window->document().session();
+  int asked = 0;
+  qsizetype beside = 0;
+  const auto late = [&] {
+    beside = files();
+    return ++asked > 1;
+  };
+  Replaced r = replace_unless(late, file, session, {});
+  EXPECT_TRUE(r.changed_by_another);
+  EXPECT_FALSE(r.bad);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(beside, before + 1) << "the new one is there, and not in its place";
+  EXPECT_EQ(files(), before);
+  EXPECT_EQ(note_in(file), "of the other");
+  const auto never = [] { return false; };
+  const std::atomic<bool> given_up{true};
+  r = replace_unless(never, file, session, {.cancelled = &given_up});
+  EXPECT_TRUE(r.bad);
+  EXPECT_EQ(note_in(file), "of the other");
+  EXPECT_EQ(files(), before);
+  // What a link leads to is replaced, and who may read it stays.
+  const QString link = mine.dir.filePath("link.nautilus.json");
+  ASSERT_TRUE(QFile::link(file, link));
+  ASSERT_TRUE(QFile::setPermissions(file, QFile::ReadOwner | QFile::WriteOwner));
+  r = replace_unless(never, link, session, {});
+  EXPECT_FALSE(r.bad || r.changed_by_another);
+  EXPECT_TRUE(QFileInfo(link).isSymLink());
+  EXPECT_EQ(note_in(file), "mine");
+  EXPECT_FALSE(QFile::permissions(file) & (QFile::ReadGroup | QFile::ReadOther));
 }
 
 TEST_F(TwoPrograms, TheCopyForRecoveryIsElsewhere) {

@@ -191,5 +191,29 @@ TEST(FilterStack, ManyCandidatesAnswerInPartsWhileTheDocumentChanges) {
   for (int id = 0; id < 100; ++id) ASSERT_EQ(stack.passes(id), naive(stack.filters(), d, id));
 }
 
+// A search that changes many candidates at a time does not begin the asking again each time.
+TEST(FilterStack, AnswersWhileManyCandidatesKeepChanging) {
+  Document d;
+  FilterStack stack(d);
+  d.set_session(random_session(60'000, 7), "");
+  QSignalSpy changed(&stack, &FilterStack::changed);
+  stack.add(parsed("text by 16"));
+  ASSERT_TRUE(stack.busy()) << "all at once";
+  const std::vector<sched::SearchNode> many(d.nodes().begin(), d.nodes().begin() + 2'500);
+  for (int turn = 0; turn < 3'000 && changed.count() < 3; ++turn) {
+    if (turn % 2 == 0) d.change(many);
+    QCoreApplication::processEvents();
+  }
+  EXPECT_GE(changed.count(), 3) << "nobody ever sees what passes";
+  sched::SearchNode n = d.nodes()[3];
+  n.decision = "tile i by 16";
+  std::vector<sched::SearchNode> last = many;
+  last[3] = n;
+  d.change(last);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !stack.busy(); }, 60'000));
+  for (int id = 0; id < 60'000; ++id)
+    ASSERT_EQ(stack.passes(id), naive(stack.filters(), d, id)) << "node " << id;
+}
+
 }  // namespace
 }  // namespace nautilus::gui

@@ -3,7 +3,9 @@
 
 #include <QFileInfo>
 #include <QToolButton>
+#include <atomic>
 
+#include "gui/app/chips_bar.h"
 #include "gui/app/work_shown.h"
 #include "gui/views/code_view.h"
 #include "gui/views/lesson_view.h"
@@ -28,12 +30,14 @@ void fill(MainWindow& w, int count) {
   w.document().set_session(std::move(s), "");
 }
 
-TEST(WorkShown, TheButtonAndEscEndTheLast) {
+// Also beside a dialog, a filter or an input, each of which has an Esc of its own.
+TEST(WorkShown, TheButtonAndItsKeyEndTheLast) {
   WindowRig rig;
   MainWindow& w = *rig.window;
   ASSERT_TRUE(QTest::qWaitForWindowActive(&w));
   QStringList given_up;
-  for (const char* name : {"first", "second", "third"})
+  const auto window_key = [&] { QTest::keyClick(&w, Qt::Key_Period, Qt::ControlModifier); };
+  for (const char* name : {"first", "second", "third", "fourth"})
     w.work().begin(name, [&, name] { given_up << name; });
   auto* cancel = w.findChild<QToolButton*>("cancel-work");
   ASSERT_TRUE(cancel);
@@ -41,15 +45,24 @@ TEST(WorkShown, TheButtonAndEscEndTheLast) {
   EXPECT_FALSE(w.commands().run("go.give_up"));
   ASSERT_TRUE(wait_until(10, [&] { return cancel->isVisible(); }));
   QTest::mouseClick(cancel, Qt::LeftButton);
-  EXPECT_EQ(given_up, QStringList{"third"});
+  EXPECT_EQ(given_up, QStringList{"fourth"});
+  w.chips().edit_new();
+  ASSERT_TRUE(QApplication::focusWidget());
+  QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
+  w.setFocus();
   QTest::keyClick(&w, Qt::Key_Escape);
-  EXPECT_EQ(given_up, (QStringList{"third", "second"}));
+  EXPECT_EQ(given_up.size(), 1) << "Esc is for what has the keyboard";
+  cancel->setFocus();
+  QTest::keyClick(cancel, Qt::Key_Escape);
+  EXPECT_EQ(given_up, (QStringList{"fourth", "third"}));
+  window_key();
+  EXPECT_EQ(given_up, (QStringList{"fourth", "third", "second"}));
   EXPECT_TRUE(w.work().any());
-  QTest::keyClick(&w, Qt::Key_Escape);
+  window_key();
   EXPECT_FALSE(w.work().any());
   EXPECT_FALSE(cancel->isVisible());
-  QTest::keyClick(&w, Qt::Key_Escape);  // there is nothing left
-  EXPECT_EQ(given_up.size(), 3);
+  window_key();  // there is nothing left
+  EXPECT_EQ(given_up.size(), 4);
 }
 
 TEST(GivingUp, OpeningLeavesWhatWasOpen) {
@@ -165,35 +178,84 @@ TEST(GivingUp, ALessonThatIsPreparedLeavesTheSession) {
   EXPECT_TRUE(wait_until(60, [&] { return lesson.run().playing(); }));
 }
 
-// In place of nvcc something that never ends, with a child of its own.
-TEST(GivingUp, BuildingEndsTheCompilerAndWhatItStarted) {
+// In place of nvcc something that takes a minute, in a child of its own.
+struct SlowCompiler {
   WindowRig rig;
-  MainWindow& w = *rig.window;
-  QFile slow(rig.dir.filePath("nvcc"));
-  ASSERT_TRUE(slow.open(QIODevice::WriteOnly));
-  slow.write("#!/bin/sh\nsleep 300\n");
-  slow.close();
-  ASSERT_TRUE(slow.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
-  qputenv("NAUTILUS_NVCC", slow.fileName().toUtf8());
-  ASSERT_TRUE(rig.open("softmax"));
-  ASSERT_TRUE(rig.explore(20));
-  auto& code = dynamic_cast<CodeView&>(*w.view("code"));
-  ASSERT_TRUE(w.reveal("code"));
-  w.selection().select(w.document().best().front());
-  ASSERT_TRUE(wait_until(60, [&] { return code.plan() && !code.busy(); }));
-  ASSERT_TRUE(code.plan()->find("ptx"));
-  code.show_stage(0, "ptx");
+  QString child_file = rig.dir.filePath("child");
+
+  SlowCompiler() {
+    QFile slow(rig.dir.filePath("nvcc"));
+    EXPECT_TRUE(slow.open(QIODevice::WriteOnly));
+    slow.write("#!/bin/sh\nsleep 60 &\necho $! > \"" + child_file.toUtf8() + ".part\"\nmv \"" +
+               child_file.toUtf8() + ".part\" \"" + child_file.toUtf8() + "\"\nwait\n");
+    slow.close();
+    EXPECT_TRUE(slow.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+    qputenv("NAUTILUS_NVCC", slow.fileName().toUtf8());
+  }
+  ~SlowCompiler() { qunsetenv("NAUTILUS_NVCC"); }
+  CodeView& code() { return dynamic_cast<CodeView&>(*rig.window->view("code")); }
+  // Until it is at work; the process that it started, 0: it does not start.
+  pid_t start() {
+    MainWindow& w = *rig.window;
+    if (!rig.open("softmax") || !rig.explore(20) || !w.reveal("code")) return 0;
+    w.selection().select(w.document().best().front());
+    rig.settle();  // a question on its way would have it built once more
+    if (!wait_until(60, [&] { return code().plan() && !code().busy(); })) return 0;
+    if (!code().plan()->find("ptx")) return 0;
+    code().show_stage(0, "ptx");
+    QFile child(child_file);
+    if (!wait_until(60, [&] { return child.exists(); })) return 0;
+    return child.open(QIODevice::ReadOnly) ? child.readAll().trimmed().toInt() : 0;
+  }
+  // Also one that nobody has asked about since it ended.
+  static bool lives(pid_t p) {
+    QFile stat(QString("/proc/%1/stat").arg(p));
+    return stat.open(QIODevice::ReadOnly) && !stat.readAll().contains(") Z");
+  }
+};
+
+TEST(GivingUp, BuildingEndsTheCompilerAndWhatItStarted) {
+  SlowCompiler nvcc;
+  const pid_t child = nvcc.start();
+  ASSERT_GT(child, 0);
+  MainWindow& w = *nvcc.rig.window;
   ASSERT_TRUE(w.work().any());
-  wait_until(0.3, [] { return false; });
+  EXPECT_TRUE(SlowCompiler::lives(child));
   QElapsedTimer t;
   t.start();
   w.work().give_up();
-  EXPECT_FALSE(code.busy());
   EXPECT_FALSE(w.work().any());
   let_the_pool_end();
   EXPECT_LT(t.elapsed(), 20'000 * kSlower);
-  EXPECT_TRUE(code.plan()->find("ptx")->on_demand) << "as before";
-  qunsetenv("NAUTILUS_NVCC");
+  EXPECT_TRUE(wait_until(20, [&] { return !SlowCompiler::lives(child); }));
+  EXPECT_TRUE(wait_until(60, [&] { return !nvcc.code().busy(); }));
+  EXPECT_TRUE(nvcc.code().plan()->find("ptx")->on_demand) << "as before";
+}
+
+TEST(GivingUp, TheProgramEndsWithoutWaitingForACompiler) {
+  SlowCompiler nvcc;
+  const pid_t child = nvcc.start();
+  ASSERT_GT(child, 0);
+  QElapsedTimer t;
+  t.start();
+  nvcc.rig.window.reset(new MainWindow);  // the old one is destroyed
+  EXPECT_LT(t.elapsed(), 20'000 * kSlower);
+  EXPECT_TRUE(wait_until(20, [&] { return !SlowCompiler::lives(child); }));
+}
+
+TEST(GivingUp, FilesAreReadBesideCompilers) {
+  std::atomic<bool> over{false};
+  for (int k = 0; k < 2; ++k)
+    background_pool().start([&over] {
+      while (!over) QThread::msleep(1);
+    });
+  {
+    WindowRig rig;
+    EXPECT_GE(background_pool().maxThreadCount(), kLeastThreads);
+    EXPECT_TRUE(rig.open("softmax")) << "two that take long have all threads";
+    over = true;
+  }
+  background_pool().waitForDone();
 }
 
 }  // namespace

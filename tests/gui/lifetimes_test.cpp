@@ -78,6 +78,8 @@ TEST(News, AnotherMachineReachesBenchAndRoofs) {
   const double before = highest();
   EXPECT_EQ(on_the_bench(), "h200");
   w.search().set_machine(*machine_named("rtx4090"));
+  ASSERT_TRUE(
+      wait_until(60, [&] { return w.document().session().options.machine.id == "rtx4090"; }));
   EXPECT_NE(highest(), before);
   EXPECT_EQ(on_the_bench(), "rtx4090");
 }

@@ -31,6 +31,10 @@ bool paused(const LiveSearch& s) {
   return QTest::qWaitFor([&] { return s.phase() == SearchPhase::Paused; }, kPatience);
 }
 
+bool is_of(const Document& d, const std::string& machine) {
+  return d.session().options.machine.id == machine;
+}
+
 // Ids are rows, parents come first, and what is listed exists.
 void expect_sound(const Document& d) {
   for (size_t k = 0; k < d.nodes().size(); ++k) {
@@ -197,8 +201,93 @@ TEST(LiveSearch, AnotherMachineCostsEverythingAgain) {
   const auto other = machine_named("rtx4090");
   ASSERT_TRUE(other);
   s.set_machine(*other);
-  EXPECT_EQ(d.session().options.machine.id, "rtx4090");
-  EXPECT_TRUE(QTest::qWaitFor([&] { return d.node(best)->seconds != before; }, kPatience));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return is_of(d, "rtx4090"); }, kPatience));
+  EXPECT_NE(d.node(best)->seconds, before);
+}
+
+// Whoever pauses or stops while plans are costed again finds costs of one machine, the one that the
+// document names.
+TEST(LiveSearch, CostsOfTwoMachinesAreNeverMixed) {
+  Document start;
+  {
+    LiveSearch s(start);
+    start.set_session(small_softmax(), "");
+    s.explore({0, 300, 0});
+    ASSERT_TRUE(paused(s));
+  }
+  const sched::Session searched = start.session();
+  const auto other = machine_named("rtx4090");
+  ASSERT_TRUE(other);
+  const auto costs = [&](const Document& d) {  // of the candidates that were there before
+    std::vector<double> out;
+    for (const sched::SearchNode& n : searched.result.nodes) out.push_back(d.node(n.id)->seconds);
+    return out;
+  };
+  const std::vector<double> old_costs = costs(start);
+  std::vector<double> new_costs;
+  const auto begin = [&](Document& d, LiveSearch& s) {
+    d.set_session(searched, "");
+    s.step();  // the exploration knows all
+    ASSERT_TRUE(paused(s));
+    s.set_machine(*other);
+  };
+  {
+    Document d;
+    LiveSearch s(d);
+    begin(d, s);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return is_of(d, "rtx4090"); }, kPatience));
+    new_costs = costs(d);
+  }
+  ASSERT_NE(new_costs, old_costs);
+  for (const int turns : {0, 1, 3, 10}) {
+    SCOPED_TRACE(turns);
+    Document d;
+    LiveSearch s(d);
+    const auto one_machine = [&] {
+      EXPECT_EQ(costs(d), is_of(d, "rtx4090") ? new_costs : old_costs);
+    };
+    QObject::connect(&d, &Document::options_changed, &d, one_machine);
+    QObject::connect(&d, &Document::changed, &d, [&] {
+      const std::vector<double> now = costs(d);
+      EXPECT_TRUE(now == old_costs || now == new_costs);
+    });
+    begin(d, s);
+    s.explore({0, 0, 0});
+    QTest::qWait(turns);
+    turns % 2 ? s.stop() : s.pause();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return s.phase() != SearchPhase::Running; }, kPatience));
+    EXPECT_TRUE(is_of(d, "rtx4090")) << "what was asked before the pause is done";
+    one_machine();
+  }
+  {  // cut short by the end of it all
+    Document d;
+    LiveSearch s(d);
+    begin(d, s);
+    s.drop();
+    QTest::qWait(50);
+    EXPECT_TRUE(is_of(d, searched.options.machine.id));
+    EXPECT_EQ(costs(d), old_costs);
+  }
+}
+
+TEST(LiveSearch, AMachineThatIsRefusedChangesNothing) {
+  Document d;
+  LiveSearch s(d);
+  d.set_session(small_softmax(), "");
+  s.explore({0, 60, 0});
+  ASSERT_TRUE(paused(s));
+  const std::string before = d.session().options.machine.id;
+  const double best = d.node(d.best().front())->seconds;
+  QSignalSpy refused(&s, &LiveSearch::refused);
+  sched::Machine without_levels;
+  without_levels.id = "nothing";
+  s.set_machine(without_levels);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return refused.count() == 1 && !s.alive(); }, kPatience));
+  EXPECT_TRUE(is_of(d, before));
+  EXPECT_EQ(d.node(d.best().front())->seconds, best);
+  s.explore({0, 20, 0});  // and it goes on
+  EXPECT_TRUE(paused(s));
+  EXPECT_EQ(refused.count(), 1);
 }
 
 TEST(LiveSearch, AnotherDocumentDropsIt) {
@@ -248,23 +337,32 @@ TEST(LiveSearch, PauseReachesTheDecisionUnderWay) {
   d.set_session(causal_attention(), "");
   s.explore({0, 0, 6});
   ASSERT_TRUE(paused(s));
-  double whole = 0, longest = 0;
-  for (int k = 0; k < 4; ++k) {
+  // Each decision as long as the pause lets it, and then to its end: `rest` is what a pause that
+  // waited would have taken.
+  double pause = 0, rest = 0;
+  int in_the_middle = 0;
+  for (int k = 0; k < 40 && (in_the_middle < 4 || rest < 500); ++k) {
+    s.step();
+    if (QTest::qWaitFor([&] { return s.phase() != SearchPhase::Running; }, 30))
+      continue;  // it was a short one
     QElapsedTimer t;
-    t.start();
-    s.step();
-    ASSERT_TRUE(paused(s));
-    whole = std::max(whole, static_cast<double>(t.elapsed()));
-    s.step();
-    QTest::qWait(30);
-    if (s.phase() != SearchPhase::Running) continue;
     t.start();
     s.pause();
     ASSERT_TRUE(paused(s));
-    longest = std::max(longest, static_cast<double>(t.elapsed()));
+    const auto cut = static_cast<double>(t.elapsed());
+    t.start();
+    s.step();
+    ASSERT_TRUE(paused(s));
+    pause = std::max(pause, cut);
+    rest = std::max(rest, static_cast<double>(t.elapsed()));
+    ++in_the_middle;
   }
-  std::printf("a step takes up to %.0f ms, a pause in it up to %.0f ms\n", whole, longest);
-  EXPECT_LT(longest, 3000 * kSlower);
+  std::printf("%d pauses in the middle took up to %.0f ms, what they cut up to %.0f ms more\n",
+              in_the_middle, pause, rest);
+  ASSERT_GE(in_the_middle, 2) << "nothing was paused while it decided";
+  ASSERT_GE(rest, 200) << "no decision was long enough to tell";
+  EXPECT_LT(pause, 3000 * kSlower);
+  EXPECT_LT(pause, rest) << "it waited for the end of a decision";
   expect_sound(d);
 }
 

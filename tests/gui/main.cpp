@@ -6,7 +6,9 @@
 #include "tests/gui/event_times.h"
 #include "tests/gui/warnings.h"
 
-// A library of the system keeps what it allocates until the process ends. (LeakSanitizer asks.)
+// Qt's platform plugins speak to the desktop through libdbus, which keeps what it allocates until
+// the process ends. LeakSanitizer asks this; system_leaks.supp says the same of programs that tests
+// start.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libdbus-1"; }
 
 int main(int argc, char** argv) {

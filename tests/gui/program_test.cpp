@@ -10,6 +10,8 @@
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 
+#include "tests/gui/artefacts.h"
+
 namespace nautilus::gui {
 namespace {
 
@@ -81,8 +83,9 @@ TEST(Program, BadRequestsEndWithAReason) {
       {{"--bogus"}, "bogus"},
       {{"a", "b"}, "one file"},
       {{"--theme", "pink"}, "no theme 'pink'"},
-      {{"--scale", "nan"}, "scale"},
-      {{"--window-size", "10x10"}, "no size"},
+      {{"--scale", "nan"}, "--scale 'nan': a factor from 0.5 to 4"},
+      {{"--window-size", "10x10"}, "--window-size '10x10': WIDTHxHEIGHT in pixels from 640x400"},
+      {{"--window-size", "many"}, "such as 1600x1000"},
       {{"--explore", "soon", "softmax"}, "no number of seconds"},
       {{"--plans", "-3", "softmax"}, "no number of plans"},
       {{"--plans", "3"}, "need a FILE"},

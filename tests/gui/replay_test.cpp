@@ -72,6 +72,18 @@ TEST_F(Replay, WithoutTimesThereIsOrderAlone) {
   EXPECT_TRUE(order->isEnabled());
 }
 
+// Where a search went on from candidates without a time, and the last was made by hand.
+TEST_F(Replay, TimesInTheMiddleAreTimes) {
+  sched::Session s = testing_samples::random_session(100, 5);
+  for (sched::SearchNode& n : s.result.nodes)
+    n.made_at = n.id < 20 || n.id == 99 ? -1 : 0.125 * n.id;
+  stage.document.set_session(std::move(s), "");
+  stage.show(view);
+  EXPECT_TRUE(order->isEnabled());
+  press(view.canvas(), Qt::Key_T);
+  EXPECT_EQ(slider->maximum(), 12'250);
+}
+
 TEST_F(Replay, PlaysThroughTime) {
   open(true);
   QTest::mouseClick(order, Qt::LeftButton);

@@ -232,6 +232,55 @@ TEST(Saving, ASessionWithItsRootAloneIsKeptForRecovery) {
   EXPECT_EQ(kept->notes.at(0), "hours of thought");
 }
 
+// A copy that is being written when its session is given up comes too late, wherever it is.
+TEST(Recovery, NothingStaysBehindOfWhatIsGivenUpDuringAutosave) {
+  for (const bool by_closing : {false, true})
+    for (const int later : {0, 1, 20, 60}) {  // ms after the writing began
+      SCOPED_TRACE(std::to_string(by_closing) + " " + std::to_string(later));
+      QString copy;
+      {
+        WindowRig rig;
+        MainWindow& w = *rig.window;
+        ASSERT_TRUE(rig.open("softmax"));
+        sched::Session s = w.document().session();
+        s.result.nodes = random_nodes(20'000, 3);
+        w.document().set_session(std::move(s), "");
+        rig.settle();
+        background_pool().waitForDone();
+        w.document().set_note(5, "a change");
+        copy = w.recovery().file();
+        w.autosave();
+        ASSERT_TRUE(wait_until(60, [&] { return background_pool().activeThreadCount() > 0; }));
+        QThread::msleep(static_cast<unsigned long>(later));
+        by_closing ? void(w.close()) : w.open("matmul");
+        QMessageBox* box = nullptr;
+        ASSERT_TRUE(wait_until(60, [&] {
+          box = w.findChild<QMessageBox*>("unsaved");
+          return box != nullptr;
+        }));
+        QTest::mouseClick(box->button(QMessageBox::Discard), Qt::LeftButton);
+        if (!by_closing) {
+          ASSERT_TRUE(wait_until(60, [&] { return w.document().session().kernel == "matmul"; }));
+          ASSERT_TRUE(wait_until(60, [&] { return !w.busy(); }));
+          EXPECT_FALSE(QFile::exists(copy));
+        }
+      }
+      EXPECT_FALSE(QFile::exists(copy));
+      EXPECT_TRUE(QFileInfo(copy).dir().entryList({"recovered-*"}, QDir::Files).isEmpty());
+    }
+}
+
+TEST(Recovery, ACopyThatIsWrittenAfterItsLockWentIsRemoved) {
+  RecoveryCopy mine;
+  write_copy(mine, "{}");
+  mine.remove_own();
+  QFile late(mine.file());  // by a write that was under way
+  ASSERT_TRUE(late.open(QIODevice::WriteOnly));
+  late.close();
+  mine.remove_own();
+  EXPECT_FALSE(late.exists());
+}
+
 TEST(Saving, WhyASearchStoppedIsKept) {
   WindowRig rig;
   ASSERT_TRUE(rig.open("softmax"));

@@ -179,6 +179,40 @@ TEST(Stores, OpenedIntoASessionTheyAreImported) {
   EXPECT_DOUBLE_EQ(w.document().measured(0)->seconds, 1.5e-3);
 }
 
+// Only what replaces the session asks whether it is to be saved.
+TEST(Stores, WhatDoesNotReplaceTheSessionDoesNotAskToSaveIt) {
+  WindowRig rig;
+  MainWindow& w = *rig.window;
+  ASSERT_TRUE(rig.open("softmax"));
+  const QString file = rig.dir.filePath("times.csv");
+  put(file, "kernel,node,ms\nsoftmax,0,1.5\n");
+  w.document().set_note(0, "not saved");
+  const auto asks = [&] { return w.findChild<QMessageBox*>("unsaved") != nullptr; };
+  w.open(file);
+  QMessageBox* box = nullptr;
+  ASSERT_TRUE(wait_until(60, [&] {
+    box = w.findChild<QMessageBox*>("store");
+    return box || asks();
+  }));
+  EXPECT_FALSE(asks());
+  ASSERT_TRUE(box);
+  QTest::mouseClick(box->button(QMessageBox::Cancel), Qt::LeftButton);
+  QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+  w.open(rig.dir.filePath("absent.nautilus.json"));
+  QString problem;
+  ASSERT_TRUE(wait_until(60, [&] { return !(problem = rig.problem()).isEmpty() || asks(); }));
+  EXPECT_TRUE(problem.contains("absent")) << problem.toStdString();
+  EXPECT_FALSE(asks());
+  w.open("matmul");  // this one does
+  ASSERT_TRUE(wait_until(60, asks));
+  EXPECT_EQ(w.document().session().kernel, "softmax");
+  QSignalSpy opened(&w, &MainWindow::opened);
+  QTest::mouseClick(w.findChild<QMessageBox*>("unsaved")->button(QMessageBox::Discard),
+                    Qt::LeftButton);
+  ASSERT_TRUE(wait_until(60, [&] { return opened.count() > 0; }));
+  EXPECT_EQ(w.document().session().kernel, "matmul");
+}
+
 TEST(Stores, OpenedAloneTheyBringTheirOperator) {
   WindowRig rig;
   MainWindow& w = *rig.window;
