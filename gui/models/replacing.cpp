@@ -26,15 +26,20 @@ Replaced replace_unless(const std::function<bool()>& changed, const QString& fil
                         const sched::Session& session, const sched::WriteOptions& how) {
   const QFileInfo there(file);
   if (changed()) return {std::nullopt, true};  // before the work
-  if (!there.isFile()) return {sched::save_session(session, file.toStdString(), how), false};
-  const QString real = there.canonicalFilePath();  // what a link leads to is replaced
+  if (there.exists() && !there.isFile())
+    return {sched::save_session(session, file.toStdString(), how), false};
+  // What a link leads to is replaced, or made.
+  const QString real = there.exists()      ? there.canonicalFilePath()
+                       : there.isSymLink() ? there.symLinkTarget()
+                                           : there.absoluteFilePath();
   const QString beside = QString("%1.tmp%2-next").arg(real).arg(QCoreApplication::applicationPid());
   if (auto bad = sched::save_session(session, beside.toStdString(), how)) {
     bad->where = file.toStdString();
     return {bad, false};
   }
   const QByteArray from = QFile::encodeName(beside), to = QFile::encodeName(real);
-  if (!how.for_owner_alone) QFile::setPermissions(beside, QFile::permissions(real));
+  if (!how.for_owner_alone && there.exists())
+    QFile::setPermissions(beside, QFile::permissions(real));
   Replaced out;
   const bool given_up = how.cancelled && how.cancelled->load();
   if (given_up)

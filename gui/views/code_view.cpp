@@ -45,7 +45,7 @@ void CodeView::ask() {
     stale_ = true;
     return;
   }
-  stale_ = false;
+  stale_ = waived_ = false;
   if (node < 0 || shared_.document.empty()) {
     ++plans_;
     plan_.reset();
@@ -96,8 +96,8 @@ void CodeView::fill(Pane& p) {
   }
   p.text->set_stage(plan_, *s);
   if (s->on_demand && !s->refusal) {
-    p.text->set_message(tr("The compiler is at work…"));
-    make_on_demand(*s);
+    p.text->set_message(waived_ ? given_up_text() : tr("The compiler is at work…"));
+    if (!waived_) make_on_demand(*s);
   }
   const Stage* last = before(*s);
   p.diff->setEnabled(last && !s->refusal);
@@ -136,19 +136,23 @@ void CodeView::make_on_demand(const Stage& s) {
       });
 }
 
+QString CodeView::given_up_text() { return tr("Given up. Choose it from the list to make it."); }
+
 void CodeView::give_up() {
+  waived_ = busy();  // an answer on its way begins nothing either
   if (making_.empty()) return;
   stop_->store(true);
   making_.clear();
   works({});
   for (Pane& p : panes_)
     if (const Stage* s = plan_ ? plan_->find(p.stage) : nullptr; s && s->on_demand && !s->refusal)
-      p.text->set_message(tr("Given up. Choose it from the list to make it."));
+      p.text->set_message(given_up_text());
 }
 
 void CodeView::show_stage(int n, const QString& id) {
   Pane& p = panes_[size_t(n)];
   p.stage = id;
+  waived_ = false;
   fill(p);
   light();
   fill_list();

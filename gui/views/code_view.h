@@ -57,6 +57,7 @@ class CodeView : public View {
   void size_list();
   void fill_notes();
   void make_on_demand(const Stage& s);
+  static QString given_up_text();
   const Stage* before(const Stage& s) const;
   void set_active(int n);
   void light();
@@ -68,7 +69,8 @@ class CodeView : public View {
   bool asked_ = false, stale_ = true;
   std::set<std::pair<int, QString>> making_;  // stages, each with the count of plans_
   std::shared_ptr<std::atomic<bool>> stop_;   // of what is being made
-  int plans_ = 0;  // counts them: what was made for another comes too late
+  bool waived_ = false;  // assembly is not wanted until a stage is chosen or another plan asked for
+  int plans_ = 0;        // counts them: what was made for another comes too late
   Focus hovered_;
   QListWidget* list_ = nullptr;
   QSplitter *outer_ = nullptr, *splitter_ = nullptr;

@@ -6,10 +6,12 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLineEdit>
+#include <QTemporaryDir>
 #include <QTimer>
 
 #include "gui/models/file_stamp.h"
 #include "gui/models/replacing.h"
+#include "tests/gui/samples.h"
 #include "tests/gui/window_rig.h"
 
 namespace nautilus::gui {
@@ -223,6 +225,31 @@ TEST(Saving, BesideAnotherDocumentThatComesMeanwhile) {
       EXPECT_FALSE(QFile::exists(first)) << turns << (before ? " before" : " after");
     }
   }
+}
+
+// One that was not there when the writing began is not written over either.
+TEST(Replacing, AFileThatAppearsMeanwhileIsLeftAsItIs) {
+  QTemporaryDir dir;
+  const QString file = dir.filePath("new.nautilus.json");
+  const sched::Session session = testing_samples::random_session(20, 1);
+  int asked = 0;
+  const auto appears = [&] {
+    if (++asked < 2) return false;
+    QFile other(file);
+    EXPECT_TRUE(other.open(QIODevice::WriteOnly));
+    other.write("other");
+    return true;
+  };
+  EXPECT_TRUE(replace_unless(appears, file, session, {}).changed_by_another);
+  QFile there(file);
+  ASSERT_TRUE(there.open(QIODevice::ReadOnly));
+  EXPECT_EQ(there.readAll(), "other");
+  EXPECT_EQ(QDir(dir.path()).entryList(QDir::Files).size(), 1) << "something is left beside it";
+  const QString link = dir.filePath("link"), fresh = dir.filePath("fresh.nautilus.json");
+  ASSERT_TRUE(QFile::link(fresh, link));
+  EXPECT_FALSE(replace_unless([] { return false; }, link, session, {}).bad);
+  EXPECT_TRUE(QFileInfo(link).isSymLink());
+  EXPECT_TRUE(QFile::exists(fresh));
 }
 
 }  // namespace

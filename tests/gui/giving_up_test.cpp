@@ -232,6 +232,27 @@ TEST(GivingUp, BuildingEndsTheCompilerAndWhatItStarted) {
   EXPECT_TRUE(nvcc.code().plan()->find("ptx")->on_demand) << "as before";
 }
 
+// A question that is on its way when the compiler is given up does not start it again; who chooses
+// the stage does.
+TEST(GivingUp, AnAnswerOnItsWayDoesNotBuildAgain) {
+  SlowCompiler nvcc;
+  ASSERT_GT(nvcc.start(), 0);
+  MainWindow& w = *nvcc.rig.window;
+  const auto best = w.document().best();
+  ASSERT_TRUE(QFile::remove(nvcc.child_file));
+  const PlanStages* before = nvcc.code().plan();
+  w.selection().select(best.back() == best.front() ? 0 : best.back());
+  QCoreApplication::processEvents();  // views are told, and ask
+  ASSERT_EQ(nvcc.code().plan(), before) << "answered at once";
+  w.work().give_up();
+  ASSERT_TRUE(wait_until(60, [&] { return !nvcc.code().busy(); }));
+  nvcc.rig.settle();
+  EXPECT_FALSE(w.work().any());
+  EXPECT_FALSE(QFile::exists(nvcc.child_file));
+  nvcc.code().show_stage(0, "ptx");
+  EXPECT_TRUE(wait_until(60, [&] { return QFile::exists(nvcc.child_file); }));
+}
+
 TEST(GivingUp, TheProgramEndsWithoutWaitingForACompiler) {
   SlowCompiler nvcc;
   const pid_t child = nvcc.start();
