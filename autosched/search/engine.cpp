@@ -218,6 +218,8 @@ bool Engine::perform(Decision& d) {
   if (!p.from && !revive(p)) return !cut(p.node, "this decision");
   Taken t = actions_.take(*p.from, p.candidate);
   if (cut(p.node, "this decision")) return false;
+  // What may be interrupted comes before the node says that it was taken.
+  const uint64_t key = t.state ? state_key(*t.state) : 0;
   SearchNode& n = result_.nodes[p.node];
   n.steps = std::move(t.steps);
   n.verdict = t.verdict;
@@ -230,7 +232,7 @@ bool Engine::perform(Decision& d) {
   }
   n.state = NodeState::Expanded;
   auto state = std::make_shared<const SearchState>(*std::move(t.state));
-  auto [it, fresh] = seen_.emplace(state_key(*state), p.node);
+  auto [it, fresh] = seen_.emplace(key, p.node);
   if (!fresh) {
     n.duplicate_of = it->second;
     ++result_.duplicates;

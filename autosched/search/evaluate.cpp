@@ -218,6 +218,9 @@ int Engine::record_plan(Evaluation& e, const std::vector<const KernelChoice*>& c
     parts.push_back(c->profile);
   }
   if (e.known.contains(knobs)) return -1;
+  const int structure = result_.nodes[e.node].by_hand
+                            ? structures_.at(poly::canonical_hash(e.state->schedule, true))
+                            : e.node;
   const Cost c = cost(evaluator.total(std::move(parts), ops), options_.machine);
   ++result_.plans_costed;
   int id = e.slot;
@@ -240,9 +243,6 @@ int Engine::record_plan(Evaluation& e, const std::vector<const KernelChoice*>& c
   }
   if (result_.first_plan_seconds == 0) result_.first_plan_seconds = elapsed();
   const bool overall = standing_.best.empty() || n.seconds < standing_.best.begin()->first;
-  const int structure = result_.nodes[e.node].by_hand
-                            ? structures_.at(poly::canonical_hash(e.state->schedule, true))
-                            : e.node;
   if (standing_.enter({id, structure, n.seconds, n.shared_bytes, n.register_bytes}))
     result_.nodes[e.node].seconds = n.seconds;
   changed(id);
