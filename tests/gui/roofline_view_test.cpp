@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "tests/gui/big_session.h"
-#include "tests/gui/patience.h"
 #include "tests/gui/surroundings.h"
 
 namespace nautilus::gui {
@@ -237,7 +236,7 @@ TEST_F(RooflineTest, TheKeptLayerIsWhatPaintingAnewGives) {
   Surroundings::settle(*view);
   pictures << anew();
   stage.filters.add({Filter::Field::Seconds, Filter::Op::Less, "", "1e-5"});
-  ASSERT_TRUE(QTest::qWaitFor([this] { return !stage.filters.busy(); }, kPatience));
+  ASSERT_TRUE(QTest::qWaitFor([this] { return !stage.filters.busy(); }, 60'000));
   Surroundings::settle(*view);
   pictures << anew();
   stage.selection.isolate({best()});
