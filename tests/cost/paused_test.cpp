@@ -39,6 +39,7 @@ TEST_P(Paused, AnywhereItIsTheSameSearch) {
   auto ops = profile::tile_ops_provider(tile::Numerics::Reassociate);
   const auto whole = search(nullptr, *ops);
   whole->run(budget);
+  whole->close();
   const SearchResult& a = whole->result();
   const char* many = std::getenv("NAUTILUS_TEST_CUTS");
   for (int seed = 1; seed <= (many ? std::atoi(many) : GetParam().cuts); ++seed) {
@@ -63,6 +64,7 @@ TEST_P(Paused, AnywhereItIsTheSameSearch) {
       if (r() % 3 == 0) pieces->close();  // answers with what there is
       ++cuts;
     }
+    pieces->close();
     const SearchResult& b = pieces->result();
     ASSERT_EQ(a.nodes.size(), b.nodes.size()) << "seed " << seed << ", " << cuts << " cuts";
     for (size_t k = 0; k < a.nodes.size(); ++k) {
