@@ -110,9 +110,22 @@ Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& opt
 Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node);
 
 // Session files (*.nautilus.json), versioned, written atomically.
+// Whether a run's outputs equalled the reference's, where somebody compared them.
+class Comparison {
+ public:
+  Comparison() = default;  // nobody did
+  Comparison(bool equal) : made_(true), equal_(equal) {}
+  bool made() const { return made_; }
+  bool holds() const { return made_ && equal_; }
+  bool fails() const { return made_ && !equal_; }
+  bool operator==(const Comparison&) const = default;
+
+ private:
+  bool made_ = false, equal_ = false;
+};
 struct MeasuredPlan {
   double seconds = 0;  // median
-  bool right = false;  // outputs equalled the reference's
+  Comparison right = {};
   std::string source;  // where it was measured, in words
 };
 struct Session {

@@ -90,6 +90,13 @@ json node_to_json(const SearchNode& n, Strings& strings) {
 }
 
 // Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
+// null or absent: nobody compared.
+Comparison comparison(const json& measured) {
+  const auto said = measured.find("right");
+  if (said == measured.end() || said->is_null()) return {};
+  return said->get<bool>();
+}
+
 SearchNode node_from_json(const json& j, int id, const std::vector<std::string>& strings,
                           int64_t version) {
   SearchNode n;
@@ -216,8 +223,9 @@ json session_to_json(const Session& s) {
   for (auto& [id, text] : s.notes) notes[std::to_string(id)] = text;
   json measured = json::object();
   for (auto& [id, m] : s.measured)
-    measured[std::to_string(id)] = {
-        {"seconds", number(m.seconds)}, {"right", m.right}, {"source", m.source}};
+    measured[std::to_string(id)] = {{"seconds", number(m.seconds)},
+                                    {"right", m.right.made() ? json(m.right.holds()) : json()},
+                                    {"source", m.source}};
   json viewport = poly::read_json(s.viewport);
   if (viewport.is_discarded()) viewport = nullptr;
   const SearchResult& r = s.result;
@@ -310,7 +318,7 @@ Expected<Session> session_from_json(const json& j) {
       s.pins = whole_numbers(j.at("pins"));
       for (auto& [id, m] : j.at("measured").items())
         s.measured[known(node_number(id), "a measurement")] = {
-            number(m.at("seconds")), m.at("right").get<bool>(), m.at("source").get<std::string>()};
+            number(m.at("seconds")), comparison(m), m.at("source").get<std::string>()};
       if (const json& viewport = j.at("viewport"); !viewport.is_null())
         s.viewport = viewport.dump();
     }

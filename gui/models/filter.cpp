@@ -87,7 +87,7 @@ std::optional<double> number_of(const Filter& f, const Document& d, const sched:
   switch (f.field) {
     case Field::Seconds: {
       const auto m = d.measured(n.id);
-      return m ? std::optional(m->seconds) : given(n.seconds);
+      return m && !m->right.fails() ? std::optional(m->seconds) : given(n.seconds);
     }
     case Field::LowerBound:
       return given(n.lower_bound);

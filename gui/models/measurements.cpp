@@ -8,6 +8,9 @@
 namespace nautilus::gui {
 namespace {
 
+constexpr double kLongest = 1e6;  // s
+constexpr int kNamed = 3;         // rows left out, each with its reason
+
 using Row = MeasurementRow;
 
 std::optional<double> number(const std::string& s) {
@@ -38,6 +41,17 @@ std::map<std::string, int> by_knobs(const std::vector<sched::SearchNode>& nodes)
   return out;
 }
 
+// As programs and spreadsheets write it; an empty cell: nobody compared. Absent: something else.
+std::optional<sched::Comparison> comparison(const std::string& text) {
+  const QString t = QString::fromStdString(text).trimmed().toLower();
+  if (t.isEmpty()) return sched::Comparison();
+  for (const char* yes : {"true", "1", "yes", "t", "y"})
+    if (t == QLatin1String(yes)) return sched::Comparison(true);
+  for (const char* no : {"false", "0", "no", "f", "n"})
+    if (t == QLatin1String(no)) return sched::Comparison(false);
+  return std::nullopt;
+}
+
 // Why a row is of no use here, or "".
 std::string match(const Row& row, const sched::Session& s, const std::map<std::string, int>& known,
                   MeasuredRow& out) {
@@ -54,10 +68,14 @@ std::string match(const Row& row, const sched::Session& s, const std::map<std::s
   const auto [column, told] = time_of(row);
   if (!column) return "it has no time";
   const auto time = number(*told);
-  if (!time || *time <= 0) return "'" + *told + "' is no time";
+  if (!time || *time <= 0 || *time / column->per_second > kLongest)
+    return "'" + *told + "' is no time that a kernel takes";
   out.measured.seconds = *time / column->per_second;
-  if (const auto* r = field(row, {"right", "correct", "verified"}))
-    out.measured.right = *r == "true" || *r == "True" || *r == "1" || *r == "yes";
+  if (const auto* r = field(row, {"right", "correct", "verified"})) {
+    const auto said = comparison(*r);
+    if (!said) return "'" + *r + "' does not say whether the outputs were right";
+    out.measured.right = *said;
+  }
   if (const auto* from = field(row, {"source", "machine", "device"})) out.measured.source = *from;
   const auto& nodes = s.result.nodes;
   if (const auto* id = field(row, {"node", "id", "candidate"})) {
@@ -90,11 +108,12 @@ Expected<Import> read_measurements(const std::string& text, const sched::Session
     const std::string why = match((*rows)[k], session, known, r);
     if (why.empty()) {
       out.rows.push_back(std::move(r));
-    } else if (++out.left_out <= 3) {
+    } else if (++out.left_out <= kNamed) {
       out.why += (out.why.isEmpty() ? "row " : "; row ") + QString::number(k + 1) + ": " +
                  QString::fromStdString(why);
     }
   }
+  if (out.left_out > kNamed) out.why += QObject::tr("; and %1 more").arg(out.left_out - kNamed);
   return out;
 }
 

@@ -51,6 +51,12 @@ QString seconds_text(double seconds) {
   return std::abs(seconds) >= 1000 ? plain_text(seconds, unit) : si(seconds, unit);
 }
 
+QString said_of(const sched::Comparison& outputs) {
+  return !outputs.made()   ? QStringLiteral(", outputs not compared")
+         : outputs.holds() ? QStringLiteral(", right")
+                           : QStringLiteral(", WRONG RESULT");
+}
+
 QString bytes_text(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   return scaled(bytes, 1024, kUnits, 5, 0, 3, {});

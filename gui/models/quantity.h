@@ -5,10 +5,13 @@
 
 #include <QString>
 
+#include "autosched/search.h"
+
 namespace nautilus::gui {
 
 QString si(double value, const QString& unit, int digits = 3);  // "4.49 TB/s"
 QString seconds_text(double seconds);                           // "3.66 µs"
+QString said_of(const sched::Comparison& outputs);              // ", right"
 QString bytes_text(double bytes);                               // of a memory: "96 KiB"
 QString count_text(qint64 n);                                   // "100 000"
 QString number_text(double v);                                  // "4 096", "12.5 M"

@@ -254,6 +254,7 @@ std::string measured_sentence(const WhyContext& c) {
     return "Measured" + from +
            ", and its result was wrong: the outputs differ from the reference's. Its time does not "
            "count.";
+  if (!c.measured->right.made()) return "Measured" + from + "; its outputs were not compared.";
   return "Measured" + from + ", with the right result.";
 }
 

@@ -54,7 +54,7 @@ struct WhyContext {
   std::string same_decision;  // and how that came to be
   std::optional<sched::MeasuredPlan> measured;
   std::vector<std::pair<int, std::string>> repaired_at;  // nodes above it that needed corrections
-  bool wrong() const { return measured && !measured->right; }
+  bool wrong() const { return measured && measured->right.fails(); }
 };
 
 // Explains path.back(). The parent is replayed without checks; the steps of the node are checked

@@ -117,6 +117,7 @@ QList<QJsonObject> RooflineView::export_rows() const {
                     {"predicted_seconds", n->seconds},
                     {"measured", c.measured},
                     {"right", c.right},
+                    {"wrong", c.wrong},
                     {"above_a_roof", c.suspicious}};
     for (const sched::RooflinePoint& p : n->points)
       if (QString::fromStdString(p.level) == level) row["roof"] = p.roof;

@@ -49,7 +49,7 @@ InfoCard RooflineCanvas::card_of(int point) const {
   line(tr("predicted"), seconds_text(n->seconds));
   if (const auto m = shared_.document.measured(n->id))
     line(tr("measured"),
-         seconds_text(m->seconds) + (m->right ? tr(", right") : tr(", WRONG RESULT")) +
+         seconds_text(m->seconds) + said_of(m->right) +
              (m->source.empty() ? QString()
                                 : QStringLiteral(", ") + QString::fromStdString(m->source)));
   if (const sched::SearchNode* parent = shared_.document.node(n->parent))

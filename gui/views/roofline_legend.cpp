@@ -37,6 +37,8 @@ std::vector<RooflinePainter::Explained> RooflinePainter::explained(const Rooflin
   }
   out.push_back({As::Marker, 0, Mark::Hollow, ink, QStringLiteral("predicted")});
   if (look.cloud.measured)
+    out.push_back({As::Marker, 0, Mark::Filled, ink, QStringLiteral("measured")});
+  if (look.cloud.right)
     out.push_back({As::Marker, 0, Mark::Ringed, ink, QStringLiteral("measured, result right")});
   if (look.cloud.wrong)
     out.push_back({As::Marker, 0, Mark::Wrong, ink, QStringLiteral("measured, result wrong")});

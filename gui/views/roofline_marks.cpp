@@ -39,7 +39,7 @@ QPainterPath shape_of(int level, QPointF c, double size) {
 
 RooflinePainter::Mark mark_of(const CloudPoint& c) {
   using Mark = RooflinePainter::Mark;
-  return !c.measured ? Mark::Hollow : c.right ? Mark::Ringed : Mark::Wrong;
+  return !c.measured ? Mark::Hollow : c.right ? Mark::Ringed : c.wrong ? Mark::Wrong : Mark::Filled;
 }
 
 void RooflinePainter::marker(QPainter& p, QPointF at, int level, double size, const QColor& colour,

@@ -123,8 +123,9 @@ void RooflineCloud::make_points(const Document& d, const sched::SearchNode& n,
                                 std::vector<CloudPoint>& to) {
   if (n.points.empty()) return;
   const auto found = d.measured(n.id);
+  const bool counts = found && !found->right.fails();
   const double slower =
-      found && found->seconds > 0 && n.seconds > 0 ? found->seconds / n.seconds : 1;
+      counts && found->seconds > 0 && n.seconds > 0 ? found->seconds / n.seconds : 1;
   auto family = family_of_.find(structure_of(n));
   const size_t begin = to.size();
   for (const sched::RooflinePoint& p : n.points) {
@@ -145,11 +146,13 @@ void RooflineCloud::make_points(const Document& d, const sched::SearchNode& n,
     c.family = family == family_of_.end() ? kOtherFamilies : family->second;
     c.state = n.state;
     c.measured = found.has_value();
-    c.right = found && found->right;
+    c.right = found && found->right.holds();
+    c.wrong = found && found->right.fails();
     c.suspicious = achieved > 1.001 * std::max(p.roof, bound);
     to.push_back(c);
     measured = measured || c.measured;
-    wrong = wrong || (c.measured && !c.right);
+    right = right || c.right;
+    wrong = wrong || c.wrong;
     states |= 1U << static_cast<unsigned>(c.state);
   }
   std::stable_sort(to.begin() + static_cast<std::ptrdiff_t>(begin), to.end(),

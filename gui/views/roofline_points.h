@@ -20,8 +20,8 @@ struct CloudPoint {
   uint8_t level = 0;   // of RooflineCloud::levels
   uint8_t family = 0;  // of RooflineCloud::families; kOtherFamilies: none of these
   sched::NodeState state = sched::NodeState::Complete;
-  bool measured = false, right = false;
-  bool suspicious = false;  // above a roof of the machine
+  bool measured = false, right = false, wrong = false;  // neither: not compared
+  bool suspicious = false;                              // above a roof of the machine
   bool lit = true;
 };
 inline constexpr uint8_t kOtherFamilies = 8;
@@ -41,8 +41,8 @@ struct RooflineCloud {
   std::vector<CloudPoint> points;   // those of one candidate are contiguous, outermost level first
   std::vector<Family> families;     // the fastest few
   int candidates = 0;               // with points
-  bool measured = false, wrong = false;  // some point is
-  uint32_t states = 0;                   // that occur, a bit each
+  bool measured = false, right = false, wrong = false;  // some point is
+  uint32_t states = 0;                                  // that occur, a bit each
 
   // Everything anew: `begin`, then `advance` until nothing is left, then `find_families`.
   void build(const Document& d);

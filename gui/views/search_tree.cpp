@@ -83,7 +83,7 @@ QList<QJsonObject> SearchTreeView::export_rows() const {
     if (n.duplicate_of >= 0) row["duplicate_of"] = n.duplicate_of;
     if (const auto m = shared_.document.measured(n.id)) {
       row["measured_seconds"] = m->seconds;
-      row["right"] = m->right;
+      if (m->right.made()) row["right"] = m->right.holds();
     }
     rows << row;
   }

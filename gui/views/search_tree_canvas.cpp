@@ -60,7 +60,7 @@ void SearchTreeCanvas::document_reset() {
 
 TreeFact SearchTreeCanvas::fact(const sched::SearchNode& n) const {
   const auto m = shared_.document.measured(n.id);
-  return fact_of(n, m ? m->seconds : 0);
+  return fact_of(n, m && !m->right.fails() ? m->seconds : 0);
 }
 
 bool SearchTreeCanvas::read_some() {

@@ -45,7 +45,7 @@ InfoCard SearchTreeCanvas::card_of(int item) const {
   if (n->seconds > 0) line(tr("predicted"), seconds_text(n->seconds));
   if (const auto m = shared_.document.measured(n->id))
     line(tr("measured"),
-         seconds_text(m->seconds) + (m->right ? tr(", right") : tr(", WRONG RESULT")) +
+         seconds_text(m->seconds) + said_of(m->right) +
              (m->source.empty() ? QString()
                                 : QStringLiteral(", ") + QString::fromStdString(m->source)));
   if (n->lower_bound > 0) line(tr("no less than"), seconds_text(n->lower_bound));

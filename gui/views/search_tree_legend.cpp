@@ -24,7 +24,10 @@ double SearchTreePainter::paint_legend(QPainter& p, const QRectF& area, const Tr
         {Theme::glyph(state), Theme::state_words(state) + u' ' + count_text(counts[s]), state_[s]});
   }
   entries.push_back(
-      {{}, QStringLiteral("time: hollow predicted, filled measured, ringed also right"), QColor()});
+      {{},
+       QStringLiteral(
+           "time: hollow predicted, filled measured, ringed also right; \u2260 result wrong"),
+       QColor()});
   QFont font = small_.font();
   p.save();
   p.setRenderHint(QPainter::Antialiasing);

@@ -55,7 +55,7 @@ QColor SearchTreePainter::strip(const Frame& f, int item, bool lit) const {
   if (it.fold != Group::None) return mixed(theme_.muted(), theme_.background(), lit ? 0.4 : 0.8);
   if (it.node == f.best) return theme_.accent();
   if (const auto m = f.look.document.measured(it.node)) {
-    const QColor c = m->right ? theme_.good() : theme_.bad();
+    const QColor c = m->right.fails() ? theme_.bad() : theme_.good();
     return lit ? c : mixed(c, theme_.background(), 0.8);
   }
   const auto s = static_cast<size_t>(f.look.facts[it.node].state);
@@ -188,10 +188,10 @@ void SearchTreePainter::candidate(Frame& f, int i, const QRectF& r, bool on) {
   if (f.view.scale < kTextScale) return;
 
   const auto measured = f.look.document.measured(it.node);
-  const QString glyph = best                           ? Theme::star()
-                        : measured && !measured->right ? QStringLiteral("\u2260")
-                        : measured                     ? QStringLiteral("\u25cf")
-                                                       : Theme::glyph(state);
+  const QString glyph = best                                  ? Theme::star()
+                        : measured && measured->right.fails() ? QStringLiteral("\u2260")
+                        : measured                            ? QStringLiteral("\u25cf")
+                                                              : Theme::glyph(state);
   const TextCache::Lines& g = bold_.lines(glyph, -1, 1);
   f.p.setPen(ink_on(colour));
   bold_.draw(f.p, {9 - g.width / 2, r.height() / 2}, g, 0, f.look.as_text);
@@ -227,10 +227,11 @@ double SearchTreePainter::time_mark(Frame& f, int i, const QRectF& r, double rig
   const QPointF at(left - 7, r.height() / 2);
   const auto measured = f.look.document.measured(it.node);
   const QColor colour = strip(f, i, lit(f, i));
-  f.p.setPen(QPen(measured && !measured->right ? theme_.bad() : colour, 1.3));
-  f.p.setBrush(measured ? QBrush(measured->right ? colour : theme_.bad()) : QBrush(Qt::NoBrush));
+  const bool wrong = measured && measured->right.fails();
+  f.p.setPen(QPen(wrong ? theme_.bad() : colour, 1.3));
+  f.p.setBrush(measured ? QBrush(wrong ? theme_.bad() : colour) : QBrush(Qt::NoBrush));
   f.p.drawEllipse(at, 2.6, 2.6);
-  if (measured && measured->right) {
+  if (measured && measured->right.holds()) {
     f.p.setBrush(Qt::NoBrush);
     f.p.drawEllipse(at, 4.8, 4.8);
   }

@@ -56,7 +56,9 @@ Session made_up(int count) {
   s.result.plans_costed = count;
   s.result.stop_reason = StopReason::TimeBudget;
   s.notes = {{2, "look here"}};
-  s.measured = {{1, {1.5e-4, true, "H200, run --on gpu"}}, {3, {2e-4, false, "store"}}};
+  s.measured = {{1, {1.5e-4, true, "H200, run --on gpu"}},
+                {3, {2e-4, false, "store"}},
+                {2, {3e-4, {}, "sheet"}}};
   s.pins = {3, 1};
   s.viewport = R"({"roofline":{"level":"l2"}})";
   return s;
@@ -75,7 +77,9 @@ TEST(SessionFile, RoundTrip) {
   EXPECT_EQ(t->spec_text, s.spec_text);
   EXPECT_EQ(t->notes.at(2), "look here");
   EXPECT_EQ(t->measured.at(1).seconds, 1.5e-4);
-  EXPECT_FALSE(t->measured.at(3).right);
+  EXPECT_TRUE(t->measured.at(1).right.holds());
+  EXPECT_TRUE(t->measured.at(3).right.fails());
+  EXPECT_FALSE(t->measured.at(2).right.made());
   EXPECT_EQ(t->pins, (std::vector<int>{3, 1}));
   EXPECT_EQ(t->viewport, s.viewport);
   EXPECT_TRUE(t->result.nodes[43].by_hand);

@@ -30,15 +30,35 @@ TEST(Measurements, CsvByNodeAndByKnobs) {
   ASSERT_EQ(r->rows.size(), 2u);
   EXPECT_EQ(r->rows[0].node, 3);
   EXPECT_DOUBLE_EQ(r->rows[0].measured.seconds, 1.5e-4);
-  EXPECT_TRUE(r->rows[0].measured.right);
+  EXPECT_TRUE(r->rows[0].measured.right.holds());
   EXPECT_EQ(r->rows[0].measured.source, "H200, run 3");
   EXPECT_EQ(r->rows[1].node, 1);
-  EXPECT_FALSE(r->rows[1].measured.right);
+  EXPECT_TRUE(r->rows[1].measured.right.fails());
   EXPECT_EQ(r->rows[1].measured.source, "store.csv");
   EXPECT_EQ(r->left_out, 3);
   EXPECT_TRUE(r->why.contains("of softmax")) << r->why.toStdString();
   EXPECT_TRUE(r->why.contains("several candidates"));
   EXPECT_TRUE(r->why.contains("no candidate 9"));
+}
+
+// What nobody compared is neither right nor wrong; words that mean neither leave the row out.
+TEST(Measurements, OutputsAreComparedOrNot) {
+  const auto r = read_measurements(
+      "node,seconds,right\n0,1e-5,\n1,1e-5,TRUE\n2,1e-5,No\n3,1e-5,maybe\n3,1e308,1\n3,-1,1\n3,x,"
+      "1\n",
+      sample(), "sheet.csv");
+  ASSERT_TRUE(r) << r.error().text();
+  ASSERT_EQ(r->rows.size(), 3u) << r->why.toStdString();
+  EXPECT_FALSE(r->rows[0].measured.right.made());
+  EXPECT_TRUE(r->rows[1].measured.right.holds());
+  EXPECT_TRUE(r->rows[2].measured.right.fails());
+  EXPECT_EQ(r->left_out, 4);
+  EXPECT_TRUE(r->why.contains("maybe")) << r->why.toStdString();
+  EXPECT_TRUE(r->why.contains("1e308")) << r->why.toStdString();
+  EXPECT_TRUE(r->why.endsWith("and 1 more")) << r->why.toStdString();
+  const auto without = read_measurements("node,seconds\n0,1e-5\n", sample(), "sheet.csv");
+  ASSERT_TRUE(without && without->rows.size() == 1);
+  EXPECT_FALSE(without->rows[0].measured.right.made());
 }
 
 TEST(Measurements, JsonInBothShapes) {
@@ -50,7 +70,7 @@ TEST(Measurements, JsonInBothShapes) {
     ASSERT_EQ(r->rows.size(), 1u) << r->why.toStdString();
     EXPECT_EQ(r->rows[0].node, 1);
     EXPECT_DOUBLE_EQ(r->rows[0].measured.seconds, 5e-4);
-    EXPECT_TRUE(r->rows[0].measured.right);
+    EXPECT_TRUE(r->rows[0].measured.right.holds());
   }
 }
 

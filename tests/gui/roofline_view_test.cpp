@@ -154,7 +154,10 @@ TEST_F(RooflineTest, MarksTellPredictedMeasuredAndVerifiedApart) {
   CloudPoint p;
   EXPECT_EQ(mark_of(p), RooflinePainter::Mark::Hollow);
   p.measured = true;
+  EXPECT_EQ(mark_of(p), RooflinePainter::Mark::Filled) << "nobody compared its outputs";
+  p.wrong = true;
   EXPECT_EQ(mark_of(p), RooflinePainter::Mark::Wrong);
+  p.wrong = false;
   p.right = true;
   EXPECT_EQ(mark_of(p), RooflinePainter::Mark::Ringed);
   const RooflinePainter painter(stage.theme);

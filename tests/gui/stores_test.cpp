@@ -1,5 +1,7 @@
 // Measurement stores, SQLite among them, that somebody opens as if they were sessions.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <QTemporaryDir>
 
 #include <QAbstractButton>
 #include <QFileInfo>
@@ -277,7 +279,7 @@ TEST(Stores, RowsOfSqliteTablesThatHaveATime) {
   const auto import = read_measurements(content, s, "a.sqlite");
   ASSERT_TRUE(import) << import.error().text();
   ASSERT_EQ(import->rows.size(), 1u);
-  EXPECT_TRUE(import->rows[0].measured.right);
+  EXPECT_TRUE(import->rows[0].measured.right.holds());
   EXPECT_EQ(import->left_out, 1);
   for (size_t cut = 16; cut < content.size(); cut += 1111)  // damage is a refusal, or fewer rows
     (void)measurement_rows(content.substr(0, cut));
@@ -349,6 +351,18 @@ TEST(Stores, AnSqliteDatabaseIsOfferedForImport) {
   EXPECT_EQ(imported[0][0].toInt(), 1);
 }
 #endif
+
+// Nobody writes to the pipe: it is refused, not waited for.
+TEST(Stores, PipesAndDevicesAreNoFiles) {
+  QTemporaryDir dir;
+  const std::string pipe = dir.filePath("f.nautilus.json").toStdString();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/null")}) {
+    const auto r = open_any(path, "h200");
+    ASSERT_FALSE(r);
+    EXPECT_NE(r.error().why.find("pipe or a device"), std::string::npos) << r.error().text();
+  }
+}
 
 }  // namespace
 }  // namespace nautilus::gui

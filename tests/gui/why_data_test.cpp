@@ -161,6 +161,10 @@ TEST(WhyData, SentencesAndNumbers) {
   EXPECT_NE(
       measured_sentence({0, -1, "", sched::MeasuredPlan{1e-6, false, "h200"}, {}}).find("wrong"),
       std::string::npos);
+  const std::string open =
+      measured_sentence({0, -1, "", sched::MeasuredPlan{1e-6, {}, "h200"}, {}});
+  EXPECT_NE(open.find("not compared"), std::string::npos) << open;
+  EXPECT_EQ(open.find("wrong"), std::string::npos) << open;
 }
 
 }  // namespace
