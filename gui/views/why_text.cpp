@@ -230,7 +230,9 @@ QString picture_caption(const Why& w) {
                .arg(value);
   out = QObject::tr("At %1").arg(out);
   if (w.arrow < 0)
-    return out + QObject::tr(": the order is kept; the violation needs larger sizes.");
+    return out + QObject::tr(
+                     ": no instances that are drawn here run in the wrong order; those of the text "
+                     "above do.");
   const IterArrow& a = w.picture->arrows[static_cast<size_t>(w.arrow)];
   const std::vector<int> steps = steps_of(*w.picture, false);
   const auto end = std::max_element(steps.begin(), steps.end());
