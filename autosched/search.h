@@ -109,7 +109,6 @@ Expected<SearchResult> search(poly::ProgramPtr program, const SearchOptions& opt
 // The plan of a node: replays the steps on its path.
 Expected<Plan> plan_of(poly::ProgramPtr program, const SearchResult& r, int node);
 
-// Session files (*.nautilus.json), versioned, written atomically.
 // Whether a run's outputs equalled the reference's, where somebody compared them.
 class Comparison {
  public:
@@ -123,6 +122,7 @@ class Comparison {
  private:
   bool made_ = false, equal_ = false;
 };
+// Session files (*.nautilus.json), versioned, written atomically.
 struct MeasuredPlan {
   double seconds = 0;  // median
   Comparison right = {};

@@ -89,7 +89,6 @@ json node_to_json(const SearchNode& n, Strings& strings) {
                       number(n.register_bytes), n.by_hand, number(n.made_at)});
 }
 
-// Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
 // null or absent: nobody compared.
 Comparison comparison(const json& measured) {
   const auto said = measured.find("right");
@@ -97,6 +96,7 @@ Comparison comparison(const json& measured) {
   return said->get<bool>();
 }
 
+// Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
 SearchNode node_from_json(const json& j, int id, const std::vector<std::string>& strings,
                           int64_t version) {
   SearchNode n;

@@ -65,14 +65,14 @@ void MainWindow::show_imported(const QString& file, const Expected<Import>& foun
                      .arg(name));
   else if (found->left_out > 0)
     tell_problem(tr("Measurements"),
-                 tr("%1: %2 rows imported, %3 left out.\n%4\n\nCorrect these rows in the file and "
+                 tr("%1: %2 imported, %3 left out.\n%4\n\nCorrect these rows in the file and "
                     "import it again, or open the session that they are about.")
-                     .arg(name)
-                     .arg(rows)
+                     .arg(name, rows == 1 ? tr("1 row") : tr("%1 rows").arg(rows))
                      .arg(found->left_out)
                      .arg(found->why));
   else
-    say(tr("%1 measurements imported from %2").arg(rows).arg(name));
+    say(tr("%1 imported from %2")
+            .arg(rows == 1 ? tr("1 measurement") : tr("%1 measurements").arg(rows), name));
   measurements_imported(rows);
 }
 

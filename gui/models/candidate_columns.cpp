@@ -203,11 +203,11 @@ double number_of(const Document& d, const sched::SearchNode& n, const Column& c)
       return d.depth(n.id);
     case Column::What::Measured: {
       const auto m = d.measured(n.id);
-      return m ? m->seconds : kNone;
+      return m && !m->right.fails() ? m->seconds : kNone;
     }
     case Column::What::Ratio: {
       const auto m = d.measured(n.id);
-      return m && n.seconds > 0 ? m->seconds / n.seconds : kNone;
+      return m && !m->right.fails() && n.seconds > 0 ? m->seconds / n.seconds : kNone;
     }
     case Column::What::Intensity:
       return intensity_at(n, c.name.toStdString());

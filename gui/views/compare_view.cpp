@@ -234,7 +234,8 @@ void CompareView::answer(std::vector<Compared> c) {
     plans_.push_back(std::make_shared<const PlanStages>(x.stages));
     const sched::SearchNode* n = shared_.document.node(x.node);
     const auto measured = shared_.document.measured(x.node);
-    figures.push_back({n->seconds, n->lower_bound, measured ? measured->seconds : 0, n->points});
+    figures.push_back({n->seconds, n->lower_bound,
+                       measured && !measured->right.fails() ? measured->seconds : 0, n->points});
   }
   show_help();
   metrics_->set(compare_metrics(compared_, figures), titles);

@@ -34,7 +34,7 @@ InfoCard RooflineCanvas::card_of(int point) const {
   const double achieved = world_flops({c.x, c.y});
   line(tr("intensity"), intensity_text(world_intensity({c.x, c.y})));
   line(tr("achieved"), si(achieved, QStringLiteral("FLOP/s")) +
-                           (c.measured ? tr(", measured") : tr(", predicted")));
+                           (c.measured && !c.wrong ? tr(", measured") : tr(", predicted")));
   if (p != n->points.end() && p->roof > 0) {
     const Roof* memory = nullptr;
     for (const Roof& r : roofs_)

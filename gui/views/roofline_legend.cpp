@@ -36,8 +36,8 @@ std::vector<RooflinePainter::Explained> RooflinePainter::explained(const Rooflin
     out.push_back({As::Marker, static_cast<int>(k), Mark::Filled, theme_.muted(), name});
   }
   out.push_back({As::Marker, 0, Mark::Hollow, ink, QStringLiteral("predicted")});
-  if (look.cloud.measured)
-    out.push_back({As::Marker, 0, Mark::Filled, ink, QStringLiteral("measured")});
+  if (look.cloud.plain)
+    out.push_back({As::Marker, 0, Mark::Filled, ink, QStringLiteral("measured, not compared")});
   if (look.cloud.right)
     out.push_back({As::Marker, 0, Mark::Ringed, ink, QStringLiteral("measured, result right")});
   if (look.cloud.wrong)

@@ -150,7 +150,7 @@ void RooflineCloud::make_points(const Document& d, const sched::SearchNode& n,
     c.wrong = found && found->right.fails();
     c.suspicious = achieved > 1.001 * std::max(p.roof, bound);
     to.push_back(c);
-    measured = measured || c.measured;
+    plain = plain || (c.measured && !c.right && !c.wrong);
     right = right || c.right;
     wrong = wrong || c.wrong;
     states |= 1U << static_cast<unsigned>(c.state);

@@ -41,8 +41,8 @@ struct RooflineCloud {
   std::vector<CloudPoint> points;   // those of one candidate are contiguous, outermost level first
   std::vector<Family> families;     // the fastest few
   int candidates = 0;               // with points
-  bool measured = false, right = false, wrong = false;  // some point is
-  uint32_t states = 0;                                  // that occur, a bit each
+  bool plain = false, right = false, wrong = false;  // some point was measured: not compared, ...
+  uint32_t states = 0;                               // that occur, a bit each
 
   // Everything anew: `begin`, then `advance` until nothing is left, then `find_families`.
   void build(const Document& d);

@@ -189,8 +189,9 @@ QString why_html(const Why& w, const sched::SearchNode& n, const WhyContext& c,
                   why_text(state_sentence(n, c)));
   if (const std::string told = measured_sentence(c); !told.empty())
     out += QStringLiteral("<p>%1 %2</p>")
-               .arg(c.wrong() ? why_coloured(QStringLiteral("✗"), theme.bad())
-                              : why_coloured(QStringLiteral("✓"), theme.good()),
+               .arg(c.wrong()                  ? why_coloured(QStringLiteral("✗"), theme.bad())
+                    : c.measured->right.made() ? why_coloured(QStringLiteral("✓"), theme.good())
+                                               : QString(),
                     why_text(told));
   if (n.state == sched::NodeState::Duplicate && c.same_as >= 0)
     out += QStringLiteral("<p><a href='candidate:%1'>%2</a></p>")

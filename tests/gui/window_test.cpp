@@ -293,7 +293,7 @@ TEST(Window, ImportsMeasurements) {
   rig.window->import_measurements(f.fileName());
   ASSERT_TRUE(wait_until(60, [&] { return imported.count() > 0; }));
   const QString told = rig.problem();
-  for (const char* part : {"store.csv: 1 rows imported, 1 left out", "no candidate 99999", "again"})
+  for (const char* part : {"store.csv: 1 row imported, 1 left out", "no candidate 99999", "again"})
     EXPECT_TRUE(told.contains(part)) << part << ": " << told.toStdString();
   ASSERT_TRUE(rig.window->document().measured(best));
   EXPECT_DOUBLE_EQ(rig.window->document().measured(best)->seconds, 2.5e-4);
