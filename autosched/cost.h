@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autosched/plan.h"
+#include "polyhedral/loops.h"
 
 namespace nautilus::sched {
 
@@ -45,7 +46,7 @@ struct StructureOps {
     std::string stmt, unit;
     double per_lane;
     std::vector<std::string> axes, loops;  // as tile::OpCount
-    bool partial;
+    poly::Tiles tiles;
     std::string tensor;
   };
   std::vector<Entry> entries;

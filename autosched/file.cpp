@@ -89,6 +89,14 @@ void sync_directory(const std::filesystem::path& dir) {
   ::close(fd);
 }
 
+// What a link leads to is replaced, or made, not the link.
+std::string target_of(const std::string& path) {
+  std::error_code ec;
+  if (const auto real = std::filesystem::canonical(path, ec); !ec) return real.string();
+  const auto to = std::filesystem::read_symlink(path, ec);
+  return ec ? path : (std::filesystem::path(path).parent_path() / to).string();
+}
+
 }  // namespace
 
 Expected<std::string> read_file(const std::string& path) {
@@ -137,10 +145,13 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
     out << content << std::flush;
     return out ? std::nullopt : std::optional<Refusal>(failed("cannot write"));
   }
+  const auto kept = [&] {
+    return Refusal{"write a file", path, "it was changed meanwhile, and is left as it is",
+                   "write to another file"};
+  };
+  if (how.keep_old && how.keep_old()) return kept();
   static std::atomic<int> count{0};  // two threads may write the same file
-  // What a link leads to is replaced, not the link.
-  const std::filesystem::path real = std::filesystem::canonical(path, ec);
-  const std::string to = ec ? path : real.string();
+  const std::string to = target_of(path);
   struct stat old {};
   const bool replaced = !how.for_owner_alone && ::stat(to.c_str(), &old) == 0;
   // What is replaced may be private: until the new file is as it was, nobody else opens that.
@@ -150,6 +161,7 @@ std::optional<Refusal> write_file_atomically(const std::string& path, const std:
   if (replaced) temp.be_like(old);
   if (!temp.write(content, how.cancelled)) return failed("cannot write");
   if (how.cancelled && how.cancelled->load()) return errno = ECANCELED, failed("cannot write");
+  if (how.keep_old && how.keep_old()) return kept();
   if (!temp.rename_to(to)) return failed("cannot rename into place");
   sync_directory(std::filesystem::path(to).parent_path());
   return std::nullopt;

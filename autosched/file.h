@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,9 @@ struct WriteOptions {
   bool for_owner_alone = false;  // to read, too; also while it is written
   const std::atomic<bool>* cancelled =
       nullptr;  // once set, a file that is not yet whole is dropped
+  // Asked before the work and once more when the new file is ready to take its place: true leaves
+  // what is there as it is, and is a refusal.
+  std::function<bool()> keep_old = {};
 };
 // Temporary file beside it, fsync, rename. A file keeps its mode and group (and owner, if we may).
 std::optional<Refusal> write_file_atomically(const std::string& path, const std::string& content,

@@ -11,6 +11,9 @@
 
 namespace nautilus::poly {
 
+// What a piece of code runs for, where it was split: full tiles, or those that reach over an edge.
+enum class Tiles : uint8_t { All, Full, Partial };
+
 struct Loop;
 struct LeafGeometry;  // leaf_geometry.h
 using LoopPtr = std::shared_ptr<const Loop>;

@@ -55,14 +55,14 @@ void add_corrections(const StructureModel& m, const StmtModel& s, StructureOps& 
         if (unit != "fma") axes = source_axes(m, s, r, axes);
         out.entries.push_back({s.stmt->name, unit,
                                (unit == "fma" ? 1.0 : n) * (r.lazy ? kMovedShare : 1), axes,
-                               loop_names(s, s.loops.size()), false, ""});
+                               loop_names(s, s.loops.size()), poly::Tiles::All, ""});
       }
       // Whether a stale reference may stay is asked once for each of the source's elements.
       if (r.lazy && k == 0)
         for (auto& [unit, n] : units_of(r.may_stay))
           out.entries.push_back({s.stmt->name, unit, n,
                                  source_axes(m, s, r, axes_of(s, s.accesses.back().depends)),
-                                 loop_names(s, s.loops.size()), false, ""});
+                                 loop_names(s, s.loops.size()), poly::Tiles::All, ""});
     }
 }
 
@@ -75,20 +75,21 @@ StructureOps direct_ops(const StructureModel& m) {
     for (const TileDim& t : s.tile) all.push_back(t.member);
     bool split = false;
     if (is_product_sum(s, nullptr, &split) && s.tile.size() >= 2) {
-      out.entries.push_back({s.stmt->name, split ? "split" : "matrix", 2, all, loops, false, ""});
+      out.entries.push_back(
+          {s.stmt->name, split ? "split" : "matrix", 2, all, loops, poly::Tiles::All, ""});
     } else {
       for (auto& [unit, n] : units_of(s.stmt->expr))
-        out.entries.push_back({s.stmt->name, unit, n, all, loops, false, ""});
+        out.entries.push_back({s.stmt->name, unit, n, all, loops, poly::Tiles::All, ""});
       if (s.stmt->reduction)
-        out.entries.push_back(
-            {s.stmt->name, combine_unit(s.stmt->reduction->op), 1, all, loops, false, ""});
+        out.entries.push_back({s.stmt->name, combine_unit(s.stmt->reduction->op), 1, all, loops,
+                               poly::Tiles::All, ""});
     }
     for (auto& [unit, n] : units_of(s.stmt->guard))
-      out.entries.push_back({s.stmt->name, unit, n, all, loops, false, ""});
+      out.entries.push_back({s.stmt->name, unit, n, all, loops, poly::Tiles::All, ""});
     for (const AccessModel& a : s.accesses) {
       if (!a.tensor || m.scope(a.tensor->name) == poly::Scope::Register) continue;
       out.entries.push_back({s.stmt->name, a.write ? "store" : "load", 1, axes_of(s, a.depends),
-                             loop_names(s, hoisted_depth(s, a)), false, a.tensor->name});
+                             loop_names(s, hoisted_depth(s, a)), poly::Tiles::All, a.tensor->name});
     }
     add_corrections(m, s, out);
   }

@@ -116,39 +116,33 @@ double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine
 // Code that is split into full and partial tiles: how many tiles run each part.
 class Shares {
  public:
-  Shares(const StructureOps& ops, const std::map<std::string, const StmtModel*>& statements,
-         TileCounter& counter)
-      : counter_(counter) {
+  Shares(const StructureOps& ops, TileCounter& counter) : counter_(counter) {
     for (const Entry& e : ops.entries)
-      if (statements.contains(e.stmt))
-        (e.partial ? partial_ : whole_)[e.stmt].insert(std::set(e.loops.begin(), e.loops.end()));
+      if (e.tiles == poly::Tiles::Full) full_[e.stmt].insert(names_of(e));
   }
   double times(const Entry& e, const StmtModel& s) const {
-    const std::set<std::string> loops(e.loops.begin(), e.loops.end());
     const auto coords = named_coordinates(s, e.loops);
     const double any = counter_.nonempty(s, coords);
-    const auto& others = e.partial ? whole_ : partial_;
-    const auto at = others.find(e.stmt);
-    if (at == others.end()) return any;
-    if (!e.partial) {
-      // The partial tiles have a loop of their own, or are the last of this one, written out.
-      const bool split = std::any_of(at->second.begin(), at->second.end(), [&](const auto& o) {
-        return std::includes(loops.begin(), loops.end(), o.begin(), o.end());
-      });
-      return split ? counter_.full(s, coords) : any;
+    if (e.tiles == poly::Tiles::Full) return counter_.full(s, coords);
+    const auto full = full_.find(e.stmt);
+    if (e.tiles == poly::Tiles::All || full == full_.end()) return any;
+    const std::set<std::string> loops = names_of(e);
+    double most = any;  // of tiles that are written out beside the loop of the full ones
+    for (const auto& of : full->second) {
+      if (std::includes(loops.begin(), loops.end(), of.begin(), of.end()))
+        return any - counter_.full(s, coords);
+      if (!std::includes(of.begin(), of.end(), loops.begin(), loops.end())) continue;
+      const auto tiles = named_coordinates(s, {of.begin(), of.end()});
+      most = std::min(most, counter_.nonempty(s, tiles) - counter_.full(s, tiles));
     }
-    if (at->second.contains(loops)) return any - counter_.full(s, coords);
-    for (const auto& deeper : at->second)
-      if (std::includes(deeper.begin(), deeper.end(), loops.begin(), loops.end())) {
-        const auto tiles = named_coordinates(s, {deeper.begin(), deeper.end()});
-        return std::min(any, counter_.nonempty(s, tiles) - counter_.full(s, tiles));
-      }
-    return any;
+    return most;
   }
 
  private:
   TileCounter& counter_;
-  std::map<std::string, std::set<std::set<std::string>>> partial_, whole_;
+  std::map<std::string, std::set<std::set<std::string>>> full_;  // loops of such entries
+
+  static std::set<std::string> names_of(const Entry& e) { return {e.loops.begin(), e.loops.end()}; }
 };
 
 }  // namespace
@@ -182,7 +176,7 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   if (groups > 0) r.groups = groups;
   const double resident =
       resident_blocks(r.register_bytes, r.shared_bytes, machine_, r.copier_bytes);
-  const Shares shares(ops, by_name, counter_);
+  const Shares shares(ops, counter_);
   for (const Entry& e : ops.entries) {
     if (e.unit == "load" || e.unit == "store") continue;
     auto it = by_name.find(e.stmt);

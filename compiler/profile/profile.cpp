@@ -29,7 +29,7 @@ class TileOps final : public sched::OpsProvider {
       rewritten = tile::narrow_factors(rewritten, options_.numerics);
     sched::StructureOps out;
     for (const tile::OpCount& c : tile::count_ops(rewritten))
-      out.entries.push_back({c.origin, c.unit, c.per_lane, c.axes, c.loops, c.partial, c.tensor});
+      out.entries.push_back({c.origin, c.unit, c.per_lane, c.axes, c.loops, c.tiles, c.tensor});
     out.rewrites = report.applied;
     if (!poly::out_of_time()) cache_.emplace(key, out);
     return out;

@@ -47,13 +47,15 @@ bool is_split_dot(Type a, Type b) { return is_matrix_dot(a, b) && type_bytes(a) 
 
 namespace {
 
+using poly::Tiles;
+
 class Counter {
  public:
   explicit Counter(const Kernel& k) : k_(k) {
     for (const GridDim& g : k.grid) loops_.push_back(g.iv);
     find_uses(k.body);
   }
-  std::vector<OpCount> run() { return counted(k_.body, false); }
+  std::vector<OpCount> run() { return counted(k_.body, Tiles::All); }
 
  private:
   const Kernel& k_;
@@ -62,9 +64,8 @@ class Counter {
   std::map<ValueId, int> uses_;
   std::map<ValueId, const Instr*> definition_;
   std::set<ValueId> fused_;  // products that are part of a multiply-add
-  bool path_ = false;        // within a path that partial tiles take
-  bool partial_ = false;     // the region has masked instructions, or is in such a path
-  double share_ = 1;         // of the loops' iterations: branches on data
+  Tiles tiles_ = Tiles::All;
+  double share_ = 1;  // of the loops' iterations: branches on data
 
   void find_uses(const Region& r) {
     for (const Instr& i : r.body) {
@@ -94,13 +95,13 @@ class Counter {
 
   void add(const Instr& i, const std::string& unit, double n, std::vector<std::string> axes,
            const std::string& tensor = "") {
-    entry({i.origin, unit, 0, std::move(axes), loops_, partial_, tensor}).per_lane += n * share_;
+    entry({i.origin, unit, 0, std::move(axes), loops_, tiles_, tensor}).per_lane += n * share_;
   }
   // What is counted for the same as `like`; begins as nothing.
   OpCount& entry(const OpCount& like) {
     for (OpCount& c : out_)
       if (c.origin == like.origin && c.unit == like.unit && c.axes == like.axes &&
-          c.loops == like.loops && c.partial == like.partial && c.tensor == like.tensor)
+          c.loops == like.loops && c.tiles == like.tiles && c.tensor == like.tensor)
         return c;
     out_.push_back(like);
     out_.back().per_lane = 0;
@@ -130,53 +131,100 @@ class Counter {
     return n;
   }
 
+  // Within what partial tiles do, nothing is for full ones.
+  Tiles within(Tiles inner) const {
+    return tiles_ == Tiles::Partial || inner == Tiles::All ? tiles_ : inner;
+  }
   // The region's operations alone.
-  std::vector<OpCount> counted(const Region& r, bool path) {
+  std::vector<OpCount> counted(const Region& r, Tiles tiles) {
     const std::vector<OpCount> outer = std::exchange(out_, {});
-    const bool around = std::exchange(path_, path_ || path);
-    const bool partial =
-        std::exchange(partial_, path_ || std::any_of(r.body.begin(), r.body.end(), is_masked));
+    const Tiles around = std::exchange(tiles_, within(tiles));
     for (const Instr& i : r.body) mark_fused(i);
-    for (const Instr& i : r.body) count(i, r);
-    partial_ = partial;
-    path_ = around;
+    // The last iterations of a loop, written out beside it: the loop's are full.
+    const Tiles here = tiles_;
+    const bool beside = std::any_of(r.body.begin(), r.body.end(),
+                                    [&](const Instr& i) { return written_out(i, r); });
+    for (const Instr& i : r.body) {
+      tiles_ = here;
+      if (beside) tiles_ = within(written_out(i, r) ? Tiles::Full : Tiles::Partial);
+      count(i, r);
+    }
+    tiles_ = around;
     return std::exchange(out_, outer);
   }
 
-  // A block goes one way of a branch on its place; the way with more masks is that of partial
-  // tiles, and partial in all that it computes.
+  // A block goes one way of a branch on its place.
   void branch(const Instr& i) {
     const double around = share_;
     if (!i.operands.empty()) {
       share_ = around * kTakenShare;
-      add(counted(i.regions[0], partial_));
+      add(counted(i.regions[0], Tiles::All));
       share_ = around * (1 - kTakenShare);
-      add(counted(i.regions[1], partial_));
+      add(counted(i.regions[1], Tiles::All));
       share_ = around;
       return;
     }
     const int first = masked(i.regions[0]), second = masked(i.regions[1]);
-    std::vector<OpCount> ways = counted(i.regions[0], first > second);
-    const std::vector<OpCount> other = counted(i.regions[1], second > first);
+    std::vector<OpCount> ways = counted(i.regions[0], share_of(first, second));
+    const std::vector<OpCount> other = counted(i.regions[1], share_of(second, first));
     std::swap(out_, ways);
     add_other_way(other);
     std::swap(out_, ways);
     add(ways);
   }
+  static Tiles share_of(int masks, int others) {
+    return masks == others ? Tiles::All : masks > others ? Tiles::Partial : Tiles::Full;
+  }
 
-  // Loops of one variable that follow each other share its iterations, whole and partial tiles.
+  // Loops of one variable where one ends and the other begins share its iterations.
   void loop(const Instr& i, const Region& around) {
-    bool goes_on = false, path = false;
+    bool counted_before = false, before = true;
+    Tiles tiles = Tiles::All;
     for (const Instr& o : around.body) {
-      if (&o == &i || o.code != Code::For || o.iv != i.iv) continue;
-      goes_on |= o.upper == i.lower;
-      if (o.upper == i.lower || o.lower == i.upper)
-        path |= masked(i.regions[0]) > masked(o.regions[0]);
+      if (&o == &i) before = false;
+      if (&o == &i || o.code != Code::For || o.iv != i.iv ||
+          (o.upper != i.lower && o.lower != i.upper))
+        continue;
+      counted_before |= before;
+      const Tiles share = share_of(masked(i.regions[0]), masked(o.regions[0]));
+      if (tiles != Tiles::Partial && share != Tiles::All) tiles = share;
     }
     loops_.push_back(i.iv);
-    const std::vector<OpCount> body = counted(i.regions[0], path);
+    const std::vector<OpCount> body = counted(i.regions[0], tiles);
     loops_.pop_back();
-    goes_on ? add_other_way(body) : add(body);
+    counted_before ? add_other_way(body) : add(body);
+  }
+
+  // Some iterations of the loop are written out beside it, with masks: those name axes that the
+  // loop's tiles are placed along. Masks of other axes hold in its iterations as well.
+  static bool written_out(const Instr& loop, const Region& around) {
+    if (loop.code != Code::For || masked(loop.regions[0]) > 0) return false;
+    std::set<std::string> along;
+    placed_along(loop.regions[0], loop.iv, along);
+    return std::any_of(around.body.begin(), around.body.end(), [&](const Instr& o) {
+      if (!is_masked(o)) return false;
+      for (const Cond::Conj& conj : o.cond.any)
+        for (const Cond::Atom& a : conj)
+          for (const std::string& v : variables(a.expr))
+            if (along.contains(v)) return true;
+      return false;
+    });
+  }
+  static std::vector<std::string> variables(const IndexExpr& e) {
+    std::vector<std::string> out;
+    e.collect_vars(out);
+    return out;
+  }
+  static void placed_along(const Region& r, const std::string& iv, std::set<std::string>& out) {
+    for (const Instr& i : r.body) {
+      for (const IndexExpr& e : i.index) {
+        const auto names = variables(e);
+        if (std::find(names.begin(), names.end(), iv) != names.end())
+          out.insert(names.begin(), names.end());
+      }
+      for (const Region& inner : i.regions) placed_along(inner, iv, out);
+    }
+    out.erase(iv);
   }
 
   void mark_fused(const Instr& i) {

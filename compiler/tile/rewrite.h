@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/tile/ir.h"
+#include "polyhedral/loops.h"
 #include "polyhedral/repair_types.h"
 
 namespace nautilus::tile {
@@ -60,11 +61,11 @@ bool is_matrix_dot(Type a, Type b);
 // One operand is wide: it is split into halves of the narrow type.
 bool is_split_dot(Type a, Type b);
 
-// Operations by unit of a module, one entry a (statement, unit, axes, loops, partial, tensor). A
-// product used only by one sum over the same lanes is part of a multiply-add. `partial`: an
-// instruction of that region is masked, or it belongs to a path that partial tiles take. What two
-// paths of a block do, or two loops that share the iterations of one, counts once. `axes` and `loops` let the cost model
-// re-evaluate at other tile sizes without lowering again.
+// Operations by unit of a module, one entry a (statement, unit, axes, loops, tiles, tensor). A
+// product used only by one sum over the same lanes is part of a multiply-add. Of two paths of a
+// block, or two loops that share the iterations of one, that with more masks is for partial tiles,
+// the other for full ones; where neither is, what both do counts once. `axes` and `loops` let the
+// cost model re-evaluate at other tile sizes without lowering again.
 struct OpCount {
   std::string origin;  // statement
   std::string unit;  // "matrix" | "split" (a wide operand: two passes of the matrix unit) | "fma" |
@@ -74,8 +75,8 @@ struct OpCount {
   std::vector<std::string> axes;   // tile axes it spans: names of the kernel's values, which after
                                    // rewriting may be members of another statement
   std::vector<std::string> loops;  // ivs of the enclosing loops and grid dims
-  bool partial = false;            // inside a partial-tile path
-  std::string tensor;              // load/store: which
+  poly::Tiles tiles = poly::Tiles::All;
+  std::string tensor;  // load/store: which
 };
 std::vector<OpCount> count_ops(const Module& m);
 

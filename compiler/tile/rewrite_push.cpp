@@ -49,9 +49,10 @@ std::optional<ClassId> Pusher::push(ClassId v, Factor now, bool assumed) {
   const Key key{v, g_.find(now.f), now.inverse, assumed};
   if (auto it = done_.find(key); it != done_.end()) return it->second;
   if (v >= free_.size() || busy_.size() > 60 || !busy_.insert(key).second) return std::nullopt;
+  const int64_t before = choices_cut_;
   const auto r = push_new(v, now, assumed);
   busy_.erase(key);
-  done_[key] = r;
+  if (r || choices_cut_ == before) done_[key] = r;  // elsewhere it may be possible
   return r;
 }
 
@@ -358,7 +359,10 @@ std::optional<ClassId> Pusher::push_product(Terms terms, Factor now, bool assume
     // A branch of a choice may be a product of the choice itself (select(c, a, a), or one whose
     // guard decides nothing): each is gone into once.
     const ClassId choice = g_.find(terms[k].c);
-    if (chosen_.size() >= size_t(kMaxDepth) || !chosen_.insert(choice).second) continue;
+    if (chosen_.size() >= size_t(kMaxDepth) || !chosen_.insert(choice).second) {
+      ++choices_cut_;
+      continue;
+    }
     const std::vector<ENode> nodes(g_.nodes(choice).begin(), g_.nodes(choice).end());
     std::optional<ClassId> made;
     for (const ENode& s : nodes) {

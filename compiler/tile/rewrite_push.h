@@ -47,6 +47,7 @@ class Pusher {
   std::map<Key, std::optional<ClassId>> done_;
   std::set<Key> busy_;
   std::set<ClassId> chosen_;  // the choices that push_product is within
+  int64_t choices_cut_ = 0;   // how often it did not go into one for that
   mutable std::map<std::tuple<ClassId, bool, int>, std::vector<Terms>> products_;
 
   void find_free();

@@ -42,8 +42,9 @@ void MainWindow::open(const QString& text, std::function<void()> then) {
       [this, link, then](Expected<Opened> found) {
         const bool replaces = found && !found->store;
         auto kept = std::make_shared<Expected<Opened>>(std::move(found));
-        const auto show = [this, link, then, kept] {
-          if (show_opened(std::move(*kept), link) && then) then();
+        // While a question was open, another file may have been asked for.
+        const auto show = [this, link, then, kept, asked = opening_] {
+          if (asked == opening_ && show_opened(std::move(*kept), link) && then) then();
         };
         replaces ? when_safe(show) : show();
       });

@@ -12,7 +12,6 @@
 #include "gui/app/screenshots.h"
 #include "gui/app/start_page.h"
 #include "gui/models/background.h"
-#include "gui/models/replacing.h"
 #include "gui/models/snapshot.h"
 
 namespace nautilus::gui {
@@ -44,18 +43,13 @@ void MainWindow::save_as() {
 
 MainWindow::Written MainWindow::write_now(const WriteJob& job, const sched::Session& session) {
   Written out;
-  const auto changed = [&job] {
-    const FileStamp now = FileStamp::of(job.file);
-    return now.there && now != *job.expected;
-  };
-  const sched::WriteOptions how{RecoveryCopy::is_one(job.file), job.given_up.get()};
-  if (job.expected) {
-    Replaced r = replace_unless(changed, job.file, session, how);
-    out.bad = std::move(r.bad);
-    out.changed_by_another = r.changed_by_another;
-  } else {
-    out.bad = sched::save_session(session, job.file.toStdString(), how);
-  }
+  sched::WriteOptions how{RecoveryCopy::is_one(job.file), job.given_up.get()};
+  if (job.expected)
+    how.keep_old = [&] {
+      const FileStamp now = FileStamp::of(job.file);
+      return out.changed_by_another = now.there && now != *job.expected;
+    };
+  out.bad = sched::save_session(session, job.file.toStdString(), how);
   if (out.changed_by_another)
     out.bad = Refusal{"save", job.file.toStdString(), "another program changed the file",
                       "save under another name"};

@@ -126,8 +126,8 @@ void draw_witness(const WhyInput& in, const std::vector<poly::TransformStep>& be
   IterationRequest r;
   r.steps = before;
   for (size_t k = 0; k <= step; ++k) r.steps.push_back(out.steps[k].step);
-  if (r.steps.back().name == "rolling_update" && out.steps[step].verdict.repairs.empty())
-    r.steps.back() = plain_fusion(r.steps.back());
+  // The witness of the step itself, or of the fusion without its correction.
+  if (out.steps[step].verdict.witness.empty()) r.steps.back() = plain_fusion(r.steps.back());
   r.statements = {w->source, w->sink};
   r.focus = {{w->source, w->source_at}, {w->sink, w->sink_at}};
   Expected<IterationPicture> p =

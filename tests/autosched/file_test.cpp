@@ -124,5 +124,54 @@ TEST(Files, ThatSayNoSizeAreRead) {
   EXPECT_NE(text->find("Pid:"), std::string::npos);
 }
 
+// Whoever writes the file, or makes it, while the new one is being written is noticed.
+TEST(Files, ChangedMeanwhileAreLeftAsTheyAre) {
+  for (const bool exists : {true, false})
+    for (const int late : {1, 2}) {
+      SCOPED_TRACE(std::to_string(exists) + " " + std::to_string(late));
+      const Folder folder;
+      const std::string file = folder.file("session.json");
+      const auto files = [&] {
+        return std::distance(fs::directory_iterator(folder.path), fs::directory_iterator());
+      };
+      if (exists) {
+        ASSERT_FALSE(write_file_atomically(file, "old"));
+      }
+      int asked = 0;
+      WriteOptions how;
+      how.keep_old = [&] {
+        if (++asked < late) return false;
+        EXPECT_EQ(files(), (exists ? 1 : 0) + (late == 2 ? 1 : 0)) << "the new one, beside";
+        EXPECT_FALSE(write_file_atomically(file, "of another"));
+        return true;
+      };
+      const auto bad = write_file_atomically(file, "new", how);
+      ASSERT_TRUE(bad);
+      EXPECT_NE(bad->why.find("changed meanwhile"), std::string::npos) << bad->text();
+      EXPECT_EQ(asked, late);
+      EXPECT_EQ(*read_file(file), "of another");
+      EXPECT_EQ(files(), 1);
+    }
+  const Folder folder;
+  WriteOptions how;
+  how.keep_old = [] { return false; };
+  EXPECT_FALSE(write_file_atomically(folder.file("a"), "new", how));
+  EXPECT_EQ(*read_file(folder.file("a")), "new");
+}
+
+TEST(Files, WhatALinkLeadsToIsReplacedOrMade) {
+  const Folder folder;
+  fs::create_directory(folder.path / "there");
+  for (const fs::path& to : {folder.path / "there" / "a", fs::path("there") / "b"}) {
+    const std::string link = folder.file(("link-" + to.filename().string()).c_str());
+    fs::create_symlink(to, link);
+    for (const char* text : {"made", "replaced"}) {
+      ASSERT_FALSE(write_file_atomically(link, text));
+      EXPECT_TRUE(fs::is_symlink(link));
+      EXPECT_EQ(*read_file((folder.path / "there" / to.filename()).string()), text);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nautilus::sched

@@ -10,8 +10,6 @@
 #include <QTimer>
 
 #include "gui/models/file_stamp.h"
-#include "gui/models/replacing.h"
-#include "tests/gui/samples.h"
 #include "tests/gui/window_rig.h"
 
 namespace nautilus::gui {
@@ -140,42 +138,6 @@ TEST_F(TwoPrograms, LeavingAsksAboutTheDocumentThatIsOpenNow) {
   EXPECT_TRUE(wait_until(5, [&] { return !mine.window->isVisible(); }));
 }
 
-// Whoever writes while we do is noticed: it is looked at last before the new file takes its place.
-TEST_F(TwoPrograms, TheFileIsLookedAtWhenTheNewOneIsReady) {
-  const QDir dir(mine.dir.path());
-  const auto files = [&] { return dir.entryList(QDir::Files).size(); };
-  const auto before = files();
-  sched::Session session = mine.window->document().session();
-  int asked = 0;
-  qsizetype beside = 0;
-  const auto late = [&] {
-    beside = files();
-    return ++asked > 1;
-  };
-  Replaced r = replace_unless(late, file, session, {});
-  EXPECT_TRUE(r.changed_by_another);
-  EXPECT_FALSE(r.bad);
-  EXPECT_EQ(asked, 2);
-  EXPECT_EQ(beside, before + 1) << "the new one is there, and not in its place";
-  EXPECT_EQ(files(), before);
-  EXPECT_EQ(note_in(file), "of the other");
-  const auto never = [] { return false; };
-  const std::atomic<bool> given_up{true};
-  r = replace_unless(never, file, session, {.cancelled = &given_up});
-  EXPECT_TRUE(r.bad);
-  EXPECT_EQ(note_in(file), "of the other");
-  EXPECT_EQ(files(), before);
-  // What a link leads to is replaced, and who may read it stays.
-  const QString link = mine.dir.filePath("link.nautilus.json");
-  ASSERT_TRUE(QFile::link(file, link));
-  ASSERT_TRUE(QFile::setPermissions(file, QFile::ReadOwner | QFile::WriteOwner));
-  r = replace_unless(never, link, session, {});
-  EXPECT_FALSE(r.bad || r.changed_by_another);
-  EXPECT_TRUE(QFileInfo(link).isSymLink());
-  EXPECT_EQ(note_in(file), "mine");
-  EXPECT_FALSE(QFile::permissions(file) & (QFile::ReadGroup | QFile::ReadOther));
-}
-
 TEST_F(TwoPrograms, TheCopyForRecoveryIsElsewhere) {
   mine.window->autosave();
   ASSERT_TRUE(wait_until(30, [&] { return !mine.window->busy(); }));
@@ -225,31 +187,6 @@ TEST(Saving, BesideAnotherDocumentThatComesMeanwhile) {
       EXPECT_FALSE(QFile::exists(first)) << turns << (before ? " before" : " after");
     }
   }
-}
-
-// One that was not there when the writing began is not written over either.
-TEST(Replacing, AFileThatAppearsMeanwhileIsLeftAsItIs) {
-  QTemporaryDir dir;
-  const QString file = dir.filePath("new.nautilus.json");
-  const sched::Session session = testing_samples::random_session(20, 1);
-  int asked = 0;
-  const auto appears = [&] {
-    if (++asked < 2) return false;
-    QFile other(file);
-    EXPECT_TRUE(other.open(QIODevice::WriteOnly));
-    other.write("other");
-    return true;
-  };
-  EXPECT_TRUE(replace_unless(appears, file, session, {}).changed_by_another);
-  QFile there(file);
-  ASSERT_TRUE(there.open(QIODevice::ReadOnly));
-  EXPECT_EQ(there.readAll(), "other");
-  EXPECT_EQ(QDir(dir.path()).entryList(QDir::Files).size(), 1) << "something is left beside it";
-  const QString link = dir.filePath("link"), fresh = dir.filePath("fresh.nautilus.json");
-  ASSERT_TRUE(QFile::link(fresh, link));
-  EXPECT_FALSE(replace_unless([] { return false; }, link, session, {}).bad);
-  EXPECT_TRUE(QFileInfo(link).isSymLink());
-  EXPECT_TRUE(QFile::exists(fresh));
 }
 
 }  // namespace

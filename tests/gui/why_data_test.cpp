@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "gui/models/opening.h"
 #include "tests/gui/sched_programs.h"
 
 namespace nautilus::gui {
@@ -15,8 +16,9 @@ using nlohmann::json;
 
 // A node below a path of accepted decisions, at sizes of 64.
 struct Asked {
-  explicit Asked(poly::ProgramPtr p) : general(std::move(p)) {
-    for (const std::string& name : general->params) in.options.sizes[name] = 64;
+  explicit Asked(poly::ProgramPtr p, poly::Sizes sizes = {}) : general(std::move(p)) {
+    in.options.sizes = std::move(sizes);
+    for (const std::string& name : general->params) in.options.sizes.emplace(name, 64);
     in.program = std::make_shared<const poly::Program>(
         poly::restrict_to_demanded(*poly::bind_sizes(*general, in.options.sizes)));
     in.general = general;
@@ -93,6 +95,39 @@ TEST(WhyData, ARefusedRollingUpdateSaysWhichCorrectionIsMissing) {
   ASSERT_EQ(w.failing()->plain.size(), 1u);
   ASSERT_TRUE(w.picture);
   EXPECT_GE(w.arrow, 0);
+}
+
+// Where the fusion without a correction cannot be made at all (tiles of other sizes), what is drawn
+// is the refused step itself, with the witness that it has.
+TEST(WhyData, ARefusedRollingUpdateIsDrawnAsItIs) {
+  SpecRequest request;
+  request.spec = "layernorm";
+  const auto opened = session_of(request);
+  ASSERT_TRUE(opened) << opened.error().text();
+  const auto general = poly::parse_naut(poly::make_context(), opened->program_naut, "layernorm");
+  ASSERT_TRUE(general) << general.error().text();
+  Asked a(std::make_shared<const poly::Program>(*general), opened->options.sizes);
+  sched::SearchOptions o = opened->options;
+  o.seconds = 0;
+  o.max_plans = 60;
+  const auto ops = sched::direct_ops_provider();
+  const auto found = sched::search(a.in.program, o, *ops);
+  ASSERT_TRUE(found) << found.error().text();
+  int drawn = 0;
+  for (const sched::SearchNode& n : found->nodes) {
+    if (n.state != sched::NodeState::Illegal || n.steps.empty() ||
+        n.steps.back().name != "rolling_update" || drawn == 3)
+      continue;
+    a.in.path.clear();
+    for (int id = n.id; id >= 0; id = found->nodes[size_t(id)].parent)
+      a.in.path.insert(a.in.path.begin(), found->nodes[size_t(id)]);
+    const Why w = explain(a.in);
+    ASSERT_TRUE(w.picture) << n.id;
+    ASSERT_GE(w.arrow, 0) << n.id;
+    EXPECT_EQ(w.picture->arrows[static_cast<size_t>(w.arrow)].fate, Fate::Violated);
+    ++drawn;
+  }
+  EXPECT_GT(drawn, 0);
 }
 
 TEST(WhyData, StepsBeforeTheFailingOneAreToldToo) {

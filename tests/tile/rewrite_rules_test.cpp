@@ -375,14 +375,15 @@ TEST(RewriteRules, GuardedWorkCountsForItsShare) {
   EXPECT_EQ(special, kTakenShare + (1 - kTakenShare));
 }
 
-using Counts = std::map<std::pair<bool, std::string>, double>;  // partial, unit
+using poly::Tiles;
+using Counts = std::map<std::pair<Tiles, std::string>, double>;
 Counts counts_of(const std::string& body) {
   Counts out;
   const Module m = module_of(
       "module m {\n  tensor X: f32[24] input global\n  tensor O: f32[24] output global\n  kernel "
       "k {\n    grid i0 < 3\n    values 99\n%0: f32 = const 0\n" +
       body + "}\n}\n");
-  for (const OpCount& c : count_ops(m)) out[{c.partial, c.unit}] += c.per_lane;
+  for (const OpCount& c : count_ops(m)) out[{c.tiles, c.unit}] += c.per_lane;
   return out;
 }
 
@@ -401,12 +402,12 @@ TEST(CountOps, LoopsThatGoOnShareTheirIterations) {
         "%13: f32[i: 8] = add %8, %12\nyield %13\n}\nstore O[8*i0 + i] = %7\n");
   };
   const Counts on = loops("3");
-  EXPECT_EQ(on.at({false, "special"}), 1);
-  EXPECT_EQ(on.at({true, "special"}), 2);
-  EXPECT_EQ(on.at({false, "fma"}), 1);
-  EXPECT_EQ(on.at({true, "fma"}), 1);
-  EXPECT_FALSE(on.contains({false, "compare"}));
-  EXPECT_EQ(on.at({false, "store"}), 1);
+  EXPECT_EQ(on.at({Tiles::Full, "special"}), 1);
+  EXPECT_EQ(on.at({Tiles::Partial, "special"}), 2);
+  EXPECT_EQ(on.at({Tiles::Full, "fma"}), 1);
+  EXPECT_EQ(on.at({Tiles::Partial, "fma"}), 1);
+  EXPECT_FALSE(on.contains({Tiles::Full, "compare"}));
+  EXPECT_EQ(on.at({Tiles::All, "store"}), 1);
 }
 TEST(CountOps, LoopsWithoutMasksThatGoOnCountOnce) {
   for (const char* from : {"3", "2"}) {  // goes on; is another loop
@@ -417,7 +418,7 @@ TEST(CountOps, LoopsWithoutMasksThatGoOnCountOnce) {
         std::string(from) +
         ", 3) step 1 carry (%8: f32[i: 8] = %2) {\n%9: f32[i: 8] = load X[8*j + i]\n%13: f32[i: "
         "8] = add %8, %9\nyield %13\n}\nstore O[8*i0 + i] = %7\n");
-    EXPECT_EQ(c.at({false, "fma"}), from[0] == '3' ? 1 : 2);
+    EXPECT_EQ(c.at({Tiles::All, "fma"}), from[0] == '3' ? 1 : 2);
   }
 }
 
@@ -435,12 +436,30 @@ TEST(CountOps, APathForPartialTilesIsPartialInAll) {
     const Counts c = counts_of("if (" + std::string(first ? "2 <= i0" : "i0 <= 1") + ") {\n" +
                                side(10, first ? masked : "") + "} else {\n" +
                                side(20, first ? "" : masked) + "}\n");
-    EXPECT_EQ(c, (Counts{{{false, "load"}, 1},
-                         {{false, "special"}, 1},
-                         {{false, "store"}, 1},
-                         {{true, "load"}, 1},
-                         {{true, "special"}, 1},
-                         {{true, "store"}, 1}}));
+    EXPECT_EQ(c, (Counts{{{Tiles::Full, "load"}, 1},
+                         {{Tiles::Full, "special"}, 1},
+                         {{Tiles::Full, "store"}, 1},
+                         {{Tiles::Partial, "load"}, 1},
+                         {{Tiles::Partial, "special"}, 1},
+                         {{Tiles::Partial, "store"}, 1}}));
+  }
+}
+
+// The last iteration of a loop, written out with a mask along the loop's axis, is its partial tile;
+// where the mask is along another axis, the loop runs for all.
+TEST(CountOps, IterationsWrittenOutBesideTheirLoop) {
+  for (const char* axis : {"j", "i"}) {
+    const Counts c = counts_of(
+        "%1: f32[i: 8] = for j0 in [0, i0) step 1 carry (%2: f32[i: 8] = %0) {\n"
+        "%3: f32[j: 8] = load X[8*j0 + j]\n%4: f32[j: 8] = exp2 %3\n%5: f32 = reduce sum %4 over "
+        "(j)\n%6: f32[i: 8] = add %2, %5\nyield %6\n}\n"
+        "%7: f32[" +
+        std::string(axis) + ": 8] = load X[8*i0 + " + axis + "] where (8*i0 + " + axis +
+        " <= 20)\n%8: f32[" + axis + ": 8] = exp2 %7\n%9: f32 = reduce sum %8 over (" + axis +
+        ")\n%10: f32[i: 8] = add %1, %9\nstore O[8*i0 + i] = %10\n");
+    const bool out = axis[0] == 'j';
+    EXPECT_EQ(c.at({out ? Tiles::Full : Tiles::All, "special"}), out ? 1 : 2) << axis;
+    EXPECT_EQ(c.contains({Tiles::Partial, "special"}), out) << axis;
   }
 }
 
