@@ -27,14 +27,16 @@ struct ResourceProfile {
   std::vector<std::string> rewrites;  // algebra used
   // Refinements (a hand-made profile may leave them out):
   std::map<std::string, double>
-      issue;                // by unit: operations weighted by how badly they fill it; >= ops
-  double matrix_rate = 0;   // FLOP/s of the matrix unit for these operand types; 0: f16's or FMA's
-  double steps = 0;         // serial loop iterations of the longest block
-  int stages = 2;           // copies in flight ahead of use; 1: none overlap
-  double groups = 2;        // groups of warps of one block that take turns on the matrix unit
-  double copier_bytes = 0;  // registers of the warps of one block that only copy
-  bool chained = false;     // products of a step wait for each other
-  double flight_bytes = 0;  // loads of one block that are under way at once; 0: enough
+      issue;                 // by unit: operations weighted by how badly they fill it; >= ops
+  double matrix_rate = 0;    // FLOP/s of the matrix unit for these operand types; 0: f16's or FMA's
+  double steps = 0;          // serial loop iterations of the longest block
+  int stages = 2;            // copies in flight ahead of use; 1: none overlap
+  double groups = 2;         // groups of warps of one block that take turns on the matrix unit
+  bool fed = false;          // by warps that only copy, through rings as deep as fits
+  double copier_bytes = 0;   // registers of those warps of one block
+  double most_resident = 0;  // blocks that share a unit at most; 0: as many as fit
+  bool chained = false;      // products of a step wait for each other
+  double flight_bytes = 0;   // loads of one block that are under way at once; 0: enough
   std::vector<ResourceProfile> parts;  // one a kernel; the totals above are their sums or maxima
 };
 

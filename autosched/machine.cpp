@@ -86,12 +86,21 @@ double Machine::slots(const std::string& unit) const {
 }
 
 double Machine::figure(const std::string& key) const { return model.at(key).value; }
+double Machine::figure(const std::string& key, double otherwise) const {
+  const auto it = model.find(key);
+  return it == model.end() ? otherwise : it->second.value;
+}
 
 const std::vector<ModelKey>& model_keys(const std::string& kind) {
   static const std::vector<ModelKey> gpu{
       {"register_room", "1", "share of the register file that tiles of one block may take"},
       {"unhidden", "1",
-       "share of the other units' time that shows although it overlaps with the busiest unit's"}};
+       "share of the other units' time that shows although it overlaps with the busiest unit's"},
+      {"chained_unhidden", "1",
+       "the same of a block of warpgroups whose products wait for each other, alone on its unit", false},
+      {"chained_step", "s",
+       "what a step of warpgroups whose products wait for each other takes beside its work", false},
+      {"chained_block", "s", "what their blocks take to begin and to end", false}};
   static const std::vector<ModelKey> cpu{
       {"scalar_slots", "1", "vector FMA slots that an operation of unvectorized code takes"},
       {"scalar_special", "1", "the same for special functions, in their own slots"},
@@ -154,7 +163,8 @@ Expected<Machine> machine_from_json(const json& j) {
     m.rates[unit] = read_quantity(rates, unit, "1/s", problems);
   const json model = j.value("model", json::object());
   for (const ModelKey& key : model_keys(m.kind))
-    m.model[key.name] = read_quantity(model, key.name, key.unit, problems);
+    if (key.needed || model.contains(key.name))
+      m.model[key.name] = read_quantity(model, key.name, key.unit, problems);
   if (j.contains("levels") && j["levels"].is_array())
     for (const json& l : j["levels"]) {
       if (!l.is_object() || !l.contains("name") || !l["name"].is_string()) {

@@ -52,10 +52,12 @@ struct Machine {
       Type t) const;  // FLOP/s for operands of type t; the FMA rate where no unit takes it
   double slots(const std::string& unit) const;  // issue slots of the lanes that one operation takes
   double figure(const std::string& key) const;  // of `model`; throws std::out_of_range
+  double figure(const std::string& key, double otherwise) const;  // of one that may be left out
 };
 // Names, units and meanings of the figures in Machine::model.
 struct ModelKey {
   const char *name, *unit, *meaning;
+  bool needed = true;
 };
 const std::vector<ModelKey>& model_keys(const std::string& kind);
 Expected<Machine> load_machine(const std::string& path);

@@ -160,7 +160,8 @@ json completed(json machine) {
   for (const char* unit : {"divide", "convert", "compare"})
     fill("rates", unit, machine["fma"]["value"].get<double>() / 2, "1/s");
   const bool cpu = machine.contains("kind") && machine["kind"] == "cpu";
-  for (const ModelKey& key : model_keys(cpu ? "cpu" : "gpu")) fill("model", key.name, 1, key.unit);
+  for (const ModelKey& key : model_keys(cpu ? "cpu" : "gpu"))
+    if (key.needed) fill("model", key.name, 1, key.unit);
   return machine;
 }
 

@@ -4,6 +4,7 @@
 
 #include "autosched/axes.h"
 #include "autosched/cost/counts.h"
+#include "autosched/cost/shares.h"
 
 namespace nautilus::sched {
 
@@ -80,6 +81,7 @@ LiveTiles live_tiles(const StructureModel& m, int kernel, int stages);
 
 // Adds the bytes that one kernel moves at every level of the machine.
 void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
-                 const Machine& machine, TileCounter& counter, ResourceProfile& out);
+                 const Machine& machine, TileCounter& counter, const Shares& shares,
+                 ResourceProfile& out);
 
 }  // namespace nautilus::sched

@@ -45,21 +45,21 @@ double matrix_rate_of(const ResourceProfile& r, const Machine& m) {
 }
 
 // Tiles take the part of the registers that the compiler leaves to them.
-double resident_blocks(double register_bytes, double shared_bytes, const Machine& m,
-                       double copier_bytes) {
+double resident_blocks(const ResourceProfile& r, const Machine& m) {
   if (m.kind == "cpu") return 1;
   const double each =
-      std::max(register_bytes / m.figure("register_room"), kLeastRegisters) + copier_bytes;
+      std::max(r.register_bytes / m.figure("register_room"), kLeastRegisters) + r.copier_bytes;
   const double registers = m.registers_per_unit.value / each;
-  const double shared = m.shared_per_unit.value / (shared_bytes + kSystemShared);
+  const double shared = m.shared_per_unit.value / (r.shared_bytes + kSystemShared);
   const double threads = m.max_threads_per_unit / kWarpgroup;
-  return std::max(1.0, std::floor(std::min({registers, shared, threads})));
+  const double fit = std::max(1.0, std::floor(std::min({registers, shared, threads})));
+  return r.most_resident > 0 ? std::min(fit, r.most_resident) : fit;
 }
 
 TimeParts time_parts(const ResourceProfile& r, const Machine& m) {
   TimeParts p;
   const bool gpu = m.kind == "gpu";
-  p.resident = resident_blocks(r.register_bytes, r.shared_bytes, m, r.copier_bytes);
+  p.resident = resident_blocks(r, m);
   const double uneven = spread(r, m.units);
   const double lanes_rate = m.fma.value / 2;
   double slots = issued(r, "fma") + issued(r, "special");
@@ -108,13 +108,20 @@ double combined_seconds(const TimeParts& p, const ResourceProfile& r, const Mach
   const double turns = std::min(p.resident, std::ceil(r.blocks / m.units));
   // Products, lanes and the reads of products from the scratch overlap where two groups of warps
   // take turns; one alone does them one after the other. The few groups that warpgroups leave room
-  // for cannot hide that the products of a step wait for each other: measured with attention on an
-  // H200, 110 to 200 ns a step of a block, about the two round trips of its barriers.
+  // for cannot hide that the products of a step wait for each other (a group of more than 64 rows
+  // does so several times), nor how a block begins and ends; another block beside it does. Groups
+  // of one block run in step, and overlap less than blocks do.
   sum += get(p.levels, "shared");
-  const double waits = r.blocks / m.units * r.steps / r.imbalance * 2 * m.barrier_latency.value;
-  const bool few = r.chained && r.copier_bytes > 0;
-  const double compute =
-      top + (turns * r.groups < 2 ? 1.0 : unhidden) * (sum - top) + (few ? 1.0 : unhidden) * waits;
+  const double each = r.blocks / m.units, steps_each = r.steps / r.imbalance;
+  double shows = turns * r.groups < 2 ? 1.0 : unhidden;
+  double waits = unhidden * each * steps_each * 2 * m.barrier_latency.value;
+  if (r.chained && r.fed) {
+    shows = turns < 2 ? m.figure("chained_unhidden", unhidden) : unhidden;
+    const double step = m.figure("chained_step", 2 * m.barrier_latency.value);
+    const double block = m.figure("chained_block", 2 * m.memory_latency.value);
+    waits = each * (steps_each * step * std::max(1.0, r.groups / 2) + block) / turns;
+  }
+  const double compute = top + shows * (sum - top) + waits;
   // With one copy a block loads or computes; only other blocks on its unit fill the gaps. With
   // more, the pipeline fills and drains: one of its steps does not overlap, unless other blocks run
   // then.

@@ -30,7 +30,6 @@ double matrix_rate_of(const ResourceProfile& r, const Machine& m);
 
 // How many blocks a unit holds at once: by registers of tiles and of warps that only copy, scratch
 // and threads.
-double resident_blocks(double register_bytes, double shared_bytes, const Machine& m,
-                       double copier_bytes = 0);
+double resident_blocks(const ResourceProfile& r, const Machine& m);
 
 }  // namespace nautilus::sched

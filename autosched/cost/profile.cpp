@@ -70,15 +70,6 @@ double penalty(const StmtModel& s, const std::string& unit, const Machine& machi
   return best;
 }
 
-std::vector<TileCoordinate> named_coordinates(const StmtModel& s,
-                                              const std::vector<std::string>& loops) {
-  std::vector<TileCoordinate> out;
-  for (const LoopDim& l : s.loops)
-    if (std::find(loops.begin(), loops.end(), l.member) != loops.end())
-      out.push_back({l.e, l.step});
-  return out;
-}
-
 // Serial loop iterations of one block: over the distinct loop nests, those of the longest block.
 double serial_steps(const StructureModel& m, int kernel, double imbalance, TileCounter& counter) {
   std::map<std::string, double> nests;
@@ -113,46 +104,17 @@ double cpu_overheads(const StructureModel& m, int kernel, const Machine& machine
   return seconds * machine.fma.value / 2 / machine.units;
 }
 
-// Code that is split into full and partial tiles: how many tiles run each part.
-class Shares {
- public:
-  Shares(const StructureOps& ops, TileCounter& counter) : counter_(counter) {
-    for (const Entry& e : ops.entries)
-      if (e.tiles == poly::Tiles::Full) full_[e.stmt].insert(names_of(e));
-  }
-  double times(const Entry& e, const StmtModel& s) const {
-    const auto coords = named_coordinates(s, e.loops);
-    const double any = counter_.nonempty(s, coords);
-    if (e.tiles == poly::Tiles::Full) return counter_.full(s, coords);
-    const auto full = full_.find(e.stmt);
-    if (e.tiles == poly::Tiles::All || full == full_.end()) return any;
-    const std::set<std::string> loops = names_of(e);
-    double most = any;  // of tiles that are written out beside the loop of the full ones
-    for (const auto& of : full->second) {
-      if (std::includes(loops.begin(), loops.end(), of.begin(), of.end()))
-        return any - counter_.full(s, coords);
-      if (!std::includes(of.begin(), of.end(), loops.begin(), loops.end())) continue;
-      const auto tiles = named_coordinates(s, {of.begin(), of.end()});
-      most = std::min(most, counter_.nonempty(s, tiles) - counter_.full(s, tiles));
-    }
-    return most;
-  }
-
- private:
-  TileCounter& counter_;
-  std::map<std::string, std::set<std::set<std::string>>> full_;  // loops of such entries
-
-  static std::set<std::string> names_of(const Entry& e) { return {e.loops.begin(), e.loops.end()}; }
-};
-
 }  // namespace
 
 ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const StructureOps& ops,
                                   int stages) {
   ResourceProfile r;
-  r.stages = stages;
   r.kernels = 1;
-  const LiveTiles live = live_tiles(m, kernel, stages);
+  // Warpgroups are fed by one that only copies; two of them share a block, or two blocks a unit.
+  for (int i : m.kernels[kernel].stmts)
+    r.fed |= machine_.kind == "gpu" && by_warpgroups(m.stmts[i], machine_);
+  r.stages = r.fed ? std::max(2, stages) : stages;
+  const LiveTiles live = live_tiles(m, kernel, r.stages);
   r.register_bytes = live.register_bytes;
   r.shared_bytes = live.shared_bytes;
   std::map<std::string, const StmtModel*> by_name;
@@ -164,8 +126,6 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
     if (machine_.kind == "gpu" && is_product_sum(s, nullptr)) {
       groups = std::max(groups, std::ceil(product_shape(s).m / instruction_rows(s, machine_)));
       r.chained = ++products > 1;
-      // Warpgroups are fed by one that only copies.
-      if (by_warpgroups(s, machine_)) r.copier_bytes = kLeastRegisters;
     }
     r.blocks = std::max(r.blocks, counter_.nonempty(s, grid_coordinates(s)));
     if (s.instances > heaviest) {
@@ -174,8 +134,8 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
     }
   }
   if (groups > 0) r.groups = groups;
-  const double resident =
-      resident_blocks(r.register_bytes, r.shared_bytes, machine_, r.copier_bytes);
+  if (r.fed) r.copier_bytes = kLeastRegisters, r.most_resident = groups > 1 ? 1 : 2;
+  const double resident = resident_blocks(r, machine_);
   const Shares shares(ops, counter_);
   for (const Entry& e : ops.entries) {
     if (e.unit == "load" || e.unit == "store") continue;
@@ -205,7 +165,7 @@ ResourceProfile Evaluator::kernel(const StructureModel& m, int kernel, const Str
   if (machine_.kind == "cpu") r.issue["fma"] += cpu_overheads(m, kernel, machine_, counter_);
   r.steps = serial_steps(m, kernel, r.imbalance, counter_);
   for (const MemoryLevel& l : machine_.levels) r.bytes[l.name] += 0;
-  add_traffic(m, kernel, ops, machine_, counter_, r);
+  add_traffic(m, kernel, ops, machine_, counter_, shares, r);
   // A lane's operation takes three operands of 4 bytes; a matrix instruction reads and writes its
   // accumulators once for the depth of its shape.
   for (auto& [unit, n] : r.ops)

@@ -11,6 +11,11 @@
 namespace nautilus::sched {
 namespace {
 
+// Shared by all; NVIDIA's L2 fetches sectors of 32 bytes (CUDA programming guide). It is in two
+// partitions, each of which holds what its own units read (A100 whitepaper), so what all units read
+// has half of it (kCacheForTemps).
+constexpr double kSector = 32;
+
 // Number of loads of one element at once in neighbouring blocks of a wave: grid dims, fastest last,
 // that the access does not depend on.
 double wave_sharing(const StmtModel& s, const AccessModel& a, double wave, TileCounter& counter) {
@@ -46,6 +51,20 @@ double line_waste(const StmtModel& s, const AccessModel& a, double line) {
   return std::max(1.0, std::min(line, line / std::max(1.0, bytes)));
 }
 
+// Bytes of the sectors that one tile reads of a tensor; where data say which elements, of all that
+// its lanes may ask for.
+double distinct_bytes(const StmtModel& s, const AccessModel& a, const StructureModel& m,
+                      size_t loops) {
+  const double element = type_bytes(a.tensor->type);
+  if (std::find(a.gathered.begin(), a.gathered.end(), true) != a.gathered.end())
+    return std::min(tile_lanes(s) * std::max(kSector, element),
+                    static_cast<double>(m.elements(*a.tensor)) * element + kSector);
+  std::vector<double> range;
+  for (size_t k = 0; k < s.lo.size(); ++k)
+    range.push_back(dim_range(s, static_cast<int>(k), loops));
+  return touched_elements(a, range, m, kSector) * element;
+}
+
 // Bytes that the matrix instructions (or warps of FMAs) of a product read of an operand in the
 // scratch, of which `staged` are brought there. Each takes its rows of the one and all columns of
 // the other. Rows of a short instruction stay in registers over the loops that do not change them;
@@ -63,18 +82,13 @@ double operand_reads(const StmtModel& s, const AccessModel& a, double staged,
          counter.nonempty(s, coordinates(s, s.loops.size()));
 }
 
-// Shared by all; NVIDIA's L2 fetches sectors of 32 bytes (CUDA programming guide). It is in two
-// partitions, each of which holds what its own units read (A100 whitepaper), so what all units read
-// has half of it (kCacheForTemps).
-constexpr double kSector = 32;
-
 void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
-                 const Machine& machine, TileCounter& counter, ResourceProfile& out) {
+                 const Machine& machine, TileCounter& counter, const Shares& shares,
+                 ResourceProfile& out) {
   const MemoryLevel* l2 = machine.level("l2");
   const double cache = l2 ? l2->capacity.value * kCacheForTemps : 0;
   const std::string outer = machine.levels.front().name;
-  const double resident =
-      resident_blocks(out.register_bytes, out.shared_bytes, machine, out.copier_bytes);
+  const double resident = resident_blocks(out, machine);
   const double wave = std::min(out.blocks, machine.units * resident);
   struct Item {
     const AccessModel* access;
@@ -93,19 +107,23 @@ void gpu_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
     const StmtModel& s = *by_name[e.stmt];
     const AccessModel* a = access_of(s, e.tensor, e.unit == "store");
     if (!a) continue;
-    std::vector<TileCoordinate> coords;
-    for (const LoopDim& l : s.loops)
-      if (std::find(e.loops.begin(), e.loops.end(), l.member) != e.loops.end())
-        coords.push_back({l.e, l.step});
-    double bytes = e.per_lane * lanes_of(m, s, e.axes) * counter.nonempty(s, coords) *
-                   type_bytes(a->tensor->type);
+    const double tiles = shares.times(e, s);
+    double bytes = e.per_lane * lanes_of(m, s, e.axes) * tiles * type_bytes(a->tensor->type);
     if (m.scope(e.tensor) == poly::Scope::Shared) {
       out.bytes["shared"] += bytes;
       continue;
     }
     if (m.scope(e.tensor) == poly::Scope::Register) continue;
-    double staged = bytes;
+    const double staged = bytes;
     bytes *= line_waste(s, *a, kSector);
+    if (e.unit == "load" && !is_product_sum(s, nullptr)) {
+      // What lanes of one tile read again they find in the cache beside the scratch.
+      const double again = tiles * distinct_bytes(s, *a, m, e.loops.size());
+      if (again < bytes) {
+        bytes = again;
+        out.bytes["shared"] += staged;
+      }
+    }
     if (e.unit == "load") {
       // The copies of a pipelined loop are under way together; else one tile at a time.
       bool streams = false;
@@ -227,11 +245,12 @@ void cpu_traffic(const StructureModel& m, int kernel, const StructureOps&, const
 }  // namespace
 
 void add_traffic(const StructureModel& m, int kernel, const StructureOps& ops,
-                 const Machine& machine, TileCounter& counter, ResourceProfile& out) {
+                 const Machine& machine, TileCounter& counter, const Shares& shares,
+                 ResourceProfile& out) {
   if (machine.kind == "cpu")
     cpu_traffic(m, kernel, ops, machine, counter, out);
   else
-    gpu_traffic(m, kernel, ops, machine, counter, out);
+    gpu_traffic(m, kernel, ops, machine, counter, shares, out);
 }
 
 }  // namespace nautilus::sched

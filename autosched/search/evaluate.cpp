@@ -189,7 +189,7 @@ void Engine::try_lazy(Evaluation& e, Evaluator& evaluator) {
     c.fits = now.fits;
     after += c.seconds;
     // A branch on data would wait for the product that is under way beside the correction.
-    if (c.profile.chained && c.profile.copier_bytes > 0) return;
+    if (c.profile.chained && c.profile.fed) return;
     with.push_back(&c);
   }
   if (!(after < before)) return;

@@ -105,6 +105,7 @@ void add_explain(CLI::App& app, int& status);
 void add_explore(CLI::App& app, int& status);
 void add_compile(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
+void add_tune(CLI::App& app, int& status);
 void add_apply(CLI::App& app, int& status);
 void add_corpus(CLI::App& app, int& status);
 void add_transforms(CLI::App& app, int& status);

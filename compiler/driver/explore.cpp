@@ -10,25 +10,6 @@ using nlohmann::json;
 
 namespace {
 
-std::string knobs_text(const sched::Knobs& knobs) {
-  std::string t;
-  for (const auto& [name, value] : knobs)
-    t += (t.empty() ? "" : " ") + name + "=" + std::to_string(value);
-  return t;
-}
-
-// The decisions that shape a plan, without its numeric knobs.
-std::string structure_text(const sched::SearchResult& r, int node) {
-  std::vector<std::string> names = decisions_of(r, node);
-  std::string t, last;
-  for (const std::string& n : names) {
-    if (n.empty() || n == last) continue;
-    t += (t.empty() ? "" : "; ") + n;
-    last = n;
-  }
-  return t;
-}
-
 json best_json(const Searched& s, int id) {
   const sched::SearchNode& n = s.result.nodes[id];
   json out = {
@@ -56,17 +37,7 @@ int explore(const Input& in, const SearchFlags& f, const std::string& output,
   if (!found) return status;
   const sched::SearchResult& r = found->result;
   if (!output.empty()) {
-    sched::Session session{loaded->path,
-                           loaded->text,
-                           sched::text_hash(loaded->text),
-                           poly::print_naut(loaded->program),
-                           loaded->program.name,
-                           found->options,
-                           r,
-                           {},
-                           {},
-                           {},
-                           {}};
+    const sched::Session session = session_of(*loaded, *found);
     if (auto bad = sched::save_session(session, output)) return fail(in.json, *bad, kEnvironment);
   }
   if (!plan_output.empty() && !r.best.empty()) {

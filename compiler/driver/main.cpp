@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   add_explore(app, status);
   add_compile(app, status);
   add_run(app, status);
+  add_tune(app, status);
   add_apply(app, status);
   add_corpus(app, status);
   add_transforms(app, status);

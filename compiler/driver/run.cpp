@@ -185,6 +185,9 @@ void add_run(CLI::App& app, int& status) {
   verb->add_flag("--no-check", flags->no_check,
                  "GPU: run kernels that the memory interpreter has not run first");
   verb->add_flag("--flush", flags->gpu.flush, "GPU: empty the L2 cache before each timed run");
+  verb->add_option(
+      "--turns", flags->gpu.turns,
+      "GPU: a file that runs side by side lock, so that one uses the device at a time");
   verb->add_option("--print-after", flags->print_after,
                    "GPU: print the program after this pass, or after all");
   verb->add_option("--sample", flags->run.sample,

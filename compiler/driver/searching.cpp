@@ -115,4 +115,36 @@ std::vector<std::string> decisions_of(const sched::SearchResult& r, int node) {
   return out;
 }
 
+std::string knobs_text(const sched::Knobs& knobs) {
+  std::string t;
+  for (const auto& [name, value] : knobs)
+    t += (t.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  return t;
+}
+
+std::string structure_text(const sched::SearchResult& r, int node) {
+  std::vector<std::string> names = decisions_of(r, node);
+  std::string t, last;
+  for (const std::string& n : names) {
+    if (n.empty() || n == last) continue;
+    t += (t.empty() ? "" : "; ") + n;
+    last = n;
+  }
+  return t;
+}
+
+sched::Session session_of(const Loaded& in, const Searched& s) {
+  return {in.path,
+          in.text,
+          sched::text_hash(in.text),
+          poly::print_naut(in.program),
+          in.program.name,
+          s.options,
+          s.result,
+          {},
+          {},
+          {},
+          {}};
+}
+
 }  // namespace nautilus::driver

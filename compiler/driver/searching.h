@@ -29,6 +29,11 @@ Expected<sched::Plan> plan_of(const Searched& s, int node);
 
 // Names of the decisions along the path to `node`, one a script step.
 std::vector<std::string> decisions_of(const sched::SearchResult& r, int node);
+// The same in one line, each once: what shapes a plan, without its numeric knobs.
+std::string structure_text(const sched::SearchResult& r, int node);
+std::string knobs_text(const sched::Knobs& knobs);  // "tile.i=128 tile.j=64"
+// The search as a session, for a file; nothing measured yet.
+sched::Session session_of(const Loaded& in, const Searched& s);
 tile::OpCosts op_costs(const sched::Machine& m);
 
 }  // namespace nautilus::driver

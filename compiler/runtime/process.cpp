@@ -225,7 +225,7 @@ Expected<ChildEnd> run_child(const std::string& program, const std::vector<std::
   argv.push_back(nullptr);
   for (char** e = environ; *e; ++e) env.push_back(*e);
   std::string marker = "NAUTILUS_IN_WORKER=1";
-  env.push_back(marker.data());
+  if (limits.worker) env.push_back(marker.data());
   env.push_back(nullptr);
   int* const why = reinterpret_cast<int*>(refused.data());
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -35,6 +35,7 @@ struct ChildLimits {
   uint64_t memory_bytes = 0;                // address space; 0: none
   const std::atomic<bool>* stop = nullptr;  // once set, the child is ended (within 50 ms)
   size_t log_bytes = 4000;                  // of the end of what it printed that are kept
+  bool worker = true;                       // it starts no workers itself (NAUTILUS_IN_WORKER)
 };
 inline constexpr size_t kWholeLog = SIZE_MAX;
 struct ChildEnd {

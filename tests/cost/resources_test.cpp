@@ -46,9 +46,7 @@ TEST(Resources, BlocksOnAUnitAreThoseOfTheHardware) {
                                                1.0 * m.max_threads_per_unit / threads,
                                                m.shared_per_unit.value / (shared + 1024.0)})));
         for (const sched::ResourceProfile& part : p.parts)
-          EXPECT_EQ(
-              sched::resident_blocks(part.register_bytes, part.shared_bytes, m, part.copier_bytes),
-              want)
+          EXPECT_EQ(sched::resident_blocks(part, m), want)
               << registers << " registers, " << threads << " threads, " << shared << " bytes";
       }
 }

@@ -10,6 +10,9 @@ struct GpuOptions {
   bool in_process = false;    // no child: for compute-sanitizer and debuggers
   bool flush = false;         // empty the L2 cache before each timed run
   uint64_t memory_bytes = 0;  // of device memory for the tensors; 0: what is free
+  // Path of a file whose lock is held while the device is used: of runs side by side one has it at a
+  // time. "": no lock.
+  std::string turns = "";
 };
 struct GpuResult {
   runtime::RunResult run;  // compile_seconds is left to the caller

@@ -1,6 +1,13 @@
 // The parent's side of a run on the GPU: inputs, reference, child process, comparison.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include "compiler/runtime/compare.h"
@@ -34,9 +41,36 @@ std::optional<Refusal> check_tensors(const poly::Program& p, const cuda::Source&
   return std::nullopt;
 }
 
+// A file's lock, waited for; nobody else's until this goes.
+class Turn {
+ public:
+  explicit Turn(const std::string& path) {
+    if (path.empty()) return;
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int status = -1;
+    do status = file_ < 0 ? -1 : ::flock(file_, LOCK_EX);
+    while (file_ >= 0 && status != 0 && errno == EINTR);
+    if (status != 0)
+      refused_ = Refusal{"wait for a turn on the GPU", path, std::strerror(errno),
+                         "a file that can be written"};
+  }
+  ~Turn() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  const std::optional<Refusal>& refused() const { return refused_; }
+
+ private:
+  int file_ = -1;
+  std::optional<Refusal> refused_;
+};
+
 Expected<Outcome> carry_out(const Job& job, const std::string& cubin,
-                            const runtime::SharedMemory& data, bool in_process) {
-  if (!in_process) return run_in_child(job, cubin, data);
+                            const runtime::SharedMemory& data, const GpuOptions& gpu) {
+  const Turn turn(gpu.turns);
+  if (turn.refused()) return *turn.refused();
+  if (!gpu.in_process) return run_in_child(job, cubin, data);
   auto driver = Driver::open();
   if (!driver) return driver.error();
   return execute(**driver, job, cubin, data.data());
@@ -73,7 +107,7 @@ Expected<GpuResult> run_gpu(const poly::Program& program, const poly::Sizes& siz
       if (t.role == Role::Input)
         runtime::encode(t.type, (*prepared)->inputs.at(t.name).data(),
                         static_cast<size_t>(t.elements), data.data() + t.offset);
-    auto outcome = carry_out(*job, code.cubin, data, gpu.in_process);
+    auto outcome = carry_out(*job, code.cubin, data, gpu);
     if (!outcome) return outcome.error();
     r.outcome = *outcome;
     r.run.seconds = outcome->seconds;
