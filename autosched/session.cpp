@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -338,11 +337,9 @@ Expected<Session> session_from_json(const json& j) {
 }
 
 Expected<Session> load_session(const std::string& path) {
-  std::error_code ec;
-  const std::filesystem::file_status status = std::filesystem::status(path, ec);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
-      !std::filesystem::is_directory(status))
-    return Refusal{"read a session", path, "it is no regular file", "name a session file"};
+  // A pipe is not waited for, nor a device read for ever.
+  if (std::string why = why_no_file(path); !why.empty())
+    return Refusal{"read a session", path, std::move(why), "name a session file"};
   Expected<std::string> text = read_file(path);
   if (!text) return text.error();
   json j = poly::read_json(*text);
