@@ -122,6 +122,11 @@ class Comparison {
  private:
   bool made_ = false, equal_ = false;
 };
+// No kernel takes longer, in seconds: what says so is damaged, or has another unit.
+inline constexpr double kLongestTime = 1e6;
+// Whether a kernel can take that long: more than nothing, finite, at most kLongestTime.
+inline bool is_kernel_time(double seconds) { return seconds > 0 && seconds <= kLongestTime; }
+
 // Session files (*.nautilus.json), versioned, written atomically.
 struct MeasuredPlan {
   double seconds = 0;  // median

@@ -96,7 +96,7 @@ TEST(Stores, MayBeObjects) {
     const auto rows = measurement_rows(text);
     ASSERT_TRUE(rows) << text << rows.error().text();
     EXPECT_EQ(rows->back().at("node"), "3");
-    EXPECT_TRUE(time_of(rows->back()).first) << text;
+    EXPECT_EQ(*time_of(rows->back()), 1.5e-3) << text;
   }
   const auto why = [](const char* text) {
     const auto rows = measurement_rows(text);
@@ -153,8 +153,48 @@ TEST(Stores, TimeColumnsAreKnownToEveryReader) {
     }
   }
   EXPECT_EQ(time_column("mean"), nullptr);
-  const MeasurementRow both = {{"ms", "1"}, {"seconds", "2"}, {"median_seconds", ""}};
-  EXPECT_EQ(*time_of(both).second, "2");
+  const auto why = [](const MeasurementRow& row) {
+    const auto time = time_of(row);
+    return time ? std::to_string(*time) : time.error().why;
+  };
+  EXPECT_EQ(why({{"ms", "2001"}, {"seconds", "2"}, {"median_seconds", ""}}), "2.000000");
+  EXPECT_EQ(why({{"ms", "1"}, {"seconds", "2"}, {"median_seconds", ""}}),
+            "its times differ: seconds 2, ms 1");
+  EXPECT_EQ(why({{"median_ms", "soon"}, {"seconds", "2"}}),
+            "median_ms 'soon' is no time that a kernel takes");
+  EXPECT_EQ(why({{"node", "2"}, {"ms", ""}}), "it has no time");
+}
+
+// Whose columns may be told apart by nobody is refused; whose times differ in a row, that row.
+TEST(Stores, AmbiguousColumnsAreRefused) {
+  sched::Session s;
+  s.kernel = "softmax";
+  s.result.nodes.resize(3);
+  const auto why = [&](const char* text) {
+    const auto import = read_measurements(text, s, "x");
+    return import ? std::string("understood") : import.error().why;
+  };
+  EXPECT_EQ(why("node,ms,\"ms\",node,right\n0,1,2,1,1\n"),
+            "it has columns more than once: ms, node");
+  EXPECT_EQ(why("node,ms,,\n0,1,,\n"), "understood");  // two without a name
+  EXPECT_EQ(why(R"([{"node": 0, "ms": 1}, {"node": 1, "ms": 1, "ms": 2}])"),
+            "an object has members more than once: ms");
+  EXPECT_EQ(why(R"({"rows": [{"knobs": {"stages": 1, "stages": 2}, "seconds": 1}]})"),
+            "an object has members more than once: stages");
+  EXPECT_EQ(why(R"({"rows": [{"node": 0, "ms": 1}, {"node": 1, "ms": 1}], "more": {"node": 1}})"),
+            "understood");
+  for (const char* text :
+       {"node,seconds,ms\n0,1e-3,1\n1,1e-3,2\n2,1e-3,\n",
+        R"([{"node": 0, "seconds": 1e-3, "ms": 1}, {"node": 1, "seconds": 1e-3, "ms": 2},
+            {"node": 2, "seconds": 1e-3}])"}) {
+    const auto import = read_measurements(text, s, "x");
+    ASSERT_TRUE(import) << import.error().text();
+    ASSERT_EQ(import->rows.size(), 2u) << text;
+    EXPECT_EQ(import->rows[1].node, 2);
+    EXPECT_EQ(import->left_out, 1);
+    EXPECT_TRUE(import->why.startsWith("row 2: its times differ: seconds "))
+        << import->why.toStdString();
+  }
 }
 
 TEST(Stores, OpenedIntoASessionTheyAreImported) {
