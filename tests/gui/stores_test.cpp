@@ -332,6 +332,40 @@ TEST(Stores, RowsOfSqliteTablesThatHaveATime) {
   EXPECT_FALSE(measurement_rows(none));
 }
 
+// Wherever the file ends early; its head tells, so that fewer rows are never taken for all.
+TEST(Stores, ADatabaseThatIsCutShortIsRefused) {
+  const QTemporaryDir dir;
+  const std::string content =
+      database(
+          "CREATE TABLE a (node, ms); INSERT INTO a VALUES (0, 1.5); CREATE TABLE b (node, ms);"
+          "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < 3000)"
+          "INSERT INTO b SELECT k, 2 FROM n;",
+          dir.filePath("a.db"))
+          .toStdString();
+  ASSERT_GT(content.size(), 5u * 4096);
+  EXPECT_EQ(measurement_rows(content)->size(), 3001u);
+  for (const size_t cut : {content.size() - 1, content.size() - 4096, size_t{2 * 4096}}) {
+    const auto rows = measurement_rows(content.substr(0, cut));
+    ASSERT_FALSE(rows) << cut;
+    EXPECT_EQ(rows.error().why, "the SQLite database is cut short: it has " + std::to_string(cut) +
+                                    " of " + std::to_string(content.size()) + " bytes");
+  }
+  // The largest pages, whose size does not fit its two bytes.
+  const std::string large = database(
+                                "PRAGMA page_size = 65536; CREATE TABLE a (node, ms);"
+                                "INSERT INTO a VALUES (0, 1.5)",
+                                dir.filePath("b.db"))
+                                .toStdString();
+  EXPECT_EQ(measurement_rows(large)->size(), 1u);
+  EXPECT_FALSE(measurement_rows(large.substr(0, 65536)));
+  // Whose count is an old one does not say how long it is.
+  std::string old = content;
+  old[95] = static_cast<char>(old[95] + 1);
+  EXPECT_TRUE(measurement_rows(old));
+  old[28] = 1;
+  EXPECT_TRUE(measurement_rows(old));
+}
+
 // A program that was killed, or is at work, leaves its last rows in a log.
 TEST(Stores, ADatabaseWithALogIsRefused) {
   const QTemporaryDir dir, elsewhere;
