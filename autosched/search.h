@@ -143,6 +143,8 @@ struct Session {
   std::string viewport;                  // JSON of the explorer's views; "" if none
 };
 nlohmann::json session_to_json(const Session& s);
+// Damage is refused: what, and where; a predicted time that is none is damage. Measurements with a
+// time that no kernel takes are left out, and `result.note` says whose.
 Expected<Session> session_from_json(const nlohmann::json& j);
 Expected<Session> load_session(const std::string& path);
 std::optional<Refusal> save_session(const Session& s, const std::string& path,
