@@ -49,7 +49,8 @@ Expected<SpecSource> resolve_spec(const std::string& name, const std::string& ke
   if (fs::is_regular_file(name, ec)) return SpecSource{name, kernel};
   if (const auto source = corpus_source(name, kernel)) return *source;
   if (fs::exists(name, ec))
-    return Refusal{"read " + name, "", sched::why_no_file(name), "save the program as a file"};
+    return Refusal{"read " + name, "", sched::why_no_file(name),
+                   fs::is_directory(name, ec) ? "name a file in it" : "save the program as a file"};
   return Refusal{"read " + name, "", "no such file, and no corpus kernel of that name",
                  "nautilusc corpus list shows the names"};
 }
