@@ -15,8 +15,7 @@
 namespace nautilus::sched {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 30;  // of a file that is read whole
-constexpr size_t kWritten = size_t{1} << 20;    // bytes at a time
+constexpr size_t kWritten = size_t{1} << 20;  // bytes at a time
 
 class Descriptor {
  public:
@@ -97,9 +96,29 @@ std::string target_of(const std::string& path) {
   return ec ? path : (std::filesystem::path(path).parent_path() / to).string();
 }
 
+// Rounded up, so that what is more than a limit also reads so.
+std::string megabytes(uintmax_t bytes) {
+  constexpr uintmax_t kMegabyte = uintmax_t{1} << 20;
+  return std::to_string(bytes / kMegabyte + (bytes % kMegabyte != 0)) + " MB";
+}
+
 }  // namespace
 
-Expected<std::string> read_file(const std::string& path) {
+std::string why_no_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return errno == ENOENT || errno == ENOTDIR
+               ? "there is no such file"
+               : std::string("cannot see it: ") + std::strerror(errno);
+  const mode_t mode = status.st_mode;
+  if (S_ISREG(mode)) return "";
+  if (S_ISDIR(mode)) return "it is a directory";
+  return S_ISFIFO(mode)   ? "it is a pipe, not a file"
+         : S_ISSOCK(mode) ? "it is a socket, not a file"
+                          : "it is a device, not a file";
+}
+
+Expected<std::string> read_file(const std::string& path, size_t most) {
   const auto refused = [&](const std::string& why, const std::string& suggest = "") {
     return Refusal{"read a file", path, why, suggest};
   };
@@ -108,6 +127,10 @@ Expected<std::string> read_file(const std::string& path) {
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
     return refused(std::string("cannot open it: ") + std::strerror(errno));
   if (S_ISDIR(status.st_mode)) return refused("it is a directory", "name a file");
+  if (S_ISREG(status.st_mode) && static_cast<uintmax_t>(status.st_size) > most)
+    return refused("it has " + megabytes(static_cast<uintmax_t>(status.st_size)) +
+                       ", more than the " + megabytes(most) + " that are read",
+                   "a smaller file");
   std::string text;
   std::vector<char> part(1 << 20);
   for (;;) {
@@ -118,9 +141,8 @@ Expected<std::string> read_file(const std::string& path) {
                      " bytes: " + std::strerror(errno));
     if (n == 0) break;
     text.append(part.data(), size_t(n));
-    if (text.size() > kMostBytes)  // a device, perhaps: it may never end
-      return refused("it has more than " + std::to_string(kMostBytes >> 20) + " MB",
-                     "a smaller file");
+    if (text.size() > most)  // a device, perhaps: it may never end
+      return refused("it has more than " + megabytes(most), "a smaller file");
   }
   if (S_ISREG(status.st_mode) && text.size() < size_t(status.st_size))
     return refused("it ends after " + std::to_string(text.size()) + " of " +

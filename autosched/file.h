@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,8 +11,14 @@
 #include "polyhedral/expected.h"
 
 namespace nautilus::sched {
-// At most 1 GB. What cannot be opened or read to its end is refused with the system's reason.
-Expected<std::string> read_file(const std::string& path);
+// Bytes of a file that is read whole.
+inline constexpr size_t kMostBytes = size_t{1} << 30;
+// A file that says that it has more than `most` bytes is refused unread; a pipe or a device when it
+// has given more. What cannot be opened or read to its end is refused with the system's reason.
+Expected<std::string> read_file(const std::string& path, size_t most = kMostBytes);
+// Why what is there is no file with something in it to read, in words: "it is a directory", "it is
+// a pipe, ...", "there is no such file"; "": it is one. Opens nothing, so waits for nobody.
+std::string why_no_file(const std::string& path);
 
 struct WriteOptions {
   bool for_owner_alone = false;  // to read, too; also while it is written

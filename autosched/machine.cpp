@@ -236,7 +236,7 @@ json machine_to_json(const Machine& m) {
 Expected<Machine> load_machine(const std::string& path) {
   const Expected<std::string> text = read_file(path);
   if (!text)
-    return bad(path, "cannot be opened", "--machine takes an id of corpus/machines or a path");
+    return bad(path, text.error().why, "--machine takes an id of corpus/machines or a path");
   const json j = poly::read_json(*text);
   if (j.is_discarded()) return bad(path, "is not valid JSON, or nests too deeply", kShape);
   try {

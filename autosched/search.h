@@ -122,6 +122,11 @@ class Comparison {
  private:
   bool made_ = false, equal_ = false;
 };
+// No kernel takes longer, in seconds: what says so is damaged, or has another unit.
+inline constexpr double kLongestTime = 1e6;
+// Whether a kernel can take that long: more than nothing, finite, at most kLongestTime.
+inline bool is_kernel_time(double seconds) { return seconds > 0 && seconds <= kLongestTime; }
+
 // Session files (*.nautilus.json), versioned, written atomically.
 struct MeasuredPlan {
   double seconds = 0;  // median
@@ -138,6 +143,8 @@ struct Session {
   std::string viewport;                  // JSON of the explorer's views; "" if none
 };
 nlohmann::json session_to_json(const Session& s);
+// Damage is refused: what, and where; a predicted time that is none is damage. Measurements with a
+// time that no kernel takes are left out, and `result.note` says whose.
 Expected<Session> session_from_json(const nlohmann::json& j);
 Expected<Session> load_session(const std::string& path);
 std::optional<Refusal> save_session(const Session& s, const std::string& path,

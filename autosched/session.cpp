@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -38,35 +37,108 @@ class Strings {
 json number(double v) {
   return std::isfinite(v) ? json(v) : json(std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
 }
-double number(const json& j) {
+
+// What is damaged: of which field, in the words of the file, and why.
+struct Damage {
+  std::string field, why;
+};
+
+// A value in a sentence: itself where it is short, else what it is.
+std::string shown(const json& j) {
+  constexpr size_t kShown = 40;  // bytes
+  if (j.is_array()) return "a list";
+  if (j.is_object()) return "an object";
+  const std::string text = j.dump(-1, ' ', true, json::error_handler_t::replace);
+  return text.size() > kShown ? text.substr(0, kShown) + "..." : text;
+}
+
+const json& member(const json& j, const char* key) {
+  if (!j.is_object()) throw Damage{"", shown(j) + " is no object"};
+  const auto at = j.find(key);
+  if (at == j.end()) throw Damage{key, "it is missing"};
+  return *at;
+}
+const json& list(const json& j, const char* field) {
+  if (!j.is_array()) throw Damage{field, shown(j) + " is no list"};
+  return j;
+}
+const json& object(const json& j, const char* field) {
+  if (!j.is_object()) throw Damage{field, shown(j) + " is no object"};
+  return j;
+}
+std::string words(const json& j, const char* field) {
+  if (!j.is_string()) throw Damage{field, shown(j) + " is no text"};
+  return j.get<std::string>();
+}
+bool yes_or_no(const json& j, const char* field) {
+  if (!j.is_boolean()) throw Damage{field, shown(j) + " is neither true nor false"};
+  return j.get<bool>();
+}
+
+double number(const json& j, const char* field) {
   if (j.is_number()) return j.get<double>();
-  const std::string& s = j.get_ref<const std::string&>();
-  return s == "inf" ? INFINITY : s == "-inf" ? -INFINITY : NAN;
+  if (j == "inf") return INFINITY;
+  if (j == "-inf") return -INFINITY;
+  if (j == "nan") return NAN;
+  throw Damage{field, shown(j) + " is no number"};
+}
+double finite(const json& j, const char* field) {
+  if (!j.is_number()) throw Damage{field, shown(j) + " is no number"};
+  return j.get<double>();
+}
+// 0: none. Counts have 64 bits, so no plan of any sizes is predicted to take as long as the limit;
+// that of a measured time is not for plans that nobody would run.
+double predicted(const json& j, const char* field) {
+  constexpr double kLongest = 1e20;  // s
+  if (j.is_null()) throw Damage{field, "null is no time"};
+  const double v = number(j, field);
+  if (v >= 0 && v <= kLongest) return v;
+  throw Damage{field, shown(j) + " s is no time that a kernel takes"};
 }
 
 // A whole number that fits: get() would take 1e300 and 2^40 for an int as well.
 template <class T>
-T whole(const json& j) {
+T whole(const json& j, const char* field) {
   if (j.is_number_unsigned() && std::in_range<T>(j.get<uint64_t>())) return j.get<T>();
   if (j.is_number_integer() && !j.is_number_unsigned() && std::in_range<T>(j.get<int64_t>()))
     return j.get<T>();
-  constexpr size_t kShown = 40;
-  throw std::out_of_range(j.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, kShown) +
-                          " is not a whole number in range");
+  throw Damage{field, shown(j) + " is not a whole number in range"};
+}
+// One of the values of an enum, the last of which is `last`.
+template <class E>
+E one_of(const json& j, E last, const char* field) {
+  const int v = whole<int>(j, field);
+  if (v < 0 || v > static_cast<int>(last)) throw Damage{field, shown(j) + " is unknown"};
+  return static_cast<E>(v);
 }
 template <class T = int>
-std::vector<T> whole_numbers(const json& j) {
-  if (!j.is_array()) throw std::out_of_range("not a list");
+std::vector<T> whole_numbers(const json& j, const char* field) {
   std::vector<T> out;
-  for (const json& e : j) out.push_back(whole<T>(e));
+  for (const json& e : list(j, field)) out.push_back(whole<T>(e, field));
   return out;
 }
-int node_number(const std::string& s) {
+std::vector<std::string> texts(const json& j, const char* field) {
+  std::vector<std::string> out;
+  for (const json& e : list(j, field)) {
+    if (!e.is_string())
+      throw Damage{field,
+                   "number " + std::to_string(out.size()) + ", " + shown(e) + ", is no text"};
+    out.push_back(e.get<std::string>());
+  }
+  return out;
+}
+// A candidate that there is, of `count`.
+int known(int64_t id, size_t count, const char* field) {
+  if (id >= 0 && id < static_cast<int64_t>(count)) return static_cast<int>(id);
+  throw Damage{field,
+               "there is no candidate " + std::to_string(id) + " among " + std::to_string(count)};
+}
+int known(const std::string& s, size_t count, const char* field) {
   int id = -1;
   const auto [end, bad] = std::from_chars(s.data(), s.data() + s.size(), id);
   if (bad != std::errc() || end != s.data() + s.size())
-    throw std::out_of_range("'" + s.substr(0, 40) + "' is not the number of a node");
-  return id;
+    throw Damage{field, shown(s) + " is not the number of a candidate"};
+  return known(id, count, field);
 }
 
 json node_to_json(const SearchNode& n, Strings& strings) {
@@ -93,44 +165,55 @@ json node_to_json(const SearchNode& n, Strings& strings) {
 Comparison comparison(const json& measured) {
   const auto said = measured.find("right");
   if (said == measured.end() || said->is_null()) return {};
-  return said->get<bool>();
+  return yes_or_no(*said, "right");
 }
 
-// Throws json::exception or std::out_of_range on damage; the caller turns that into a Refusal.
+// Throws Damage, as all that reads does; the caller turns that into a Refusal.
 SearchNode node_from_json(const json& j, int id, const std::vector<std::string>& strings,
                           int64_t version) {
+  const size_t fields = version < 2 ? 12 : 15;
+  if (list(j, "").size() < fields)
+    throw Damage{
+        "", "it has " + std::to_string(j.size()) + " of " + std::to_string(fields) + " fields"};
+  const auto text = [&](const json& k, const char* field) -> const std::string& {
+    const auto at = whole<size_t>(k, field);
+    if (at < strings.size()) return strings[at];
+    throw Damage{field, "there is no string " + std::to_string(at) + " among " +
+                            std::to_string(strings.size())};
+  };
+  const auto pairs = [&](const json& k, const char* field) -> const json& {
+    if (list(k, field).size() % 2) throw Damage{field, "the last one is half there"};
+    return k;
+  };
   SearchNode n;
   n.id = id;
-  n.parent = whole<int>(j.at(0));
-  int state = whole<int>(j.at(1)), verdict = whole<int>(j.at(2));
+  n.parent = whole<int>(j[0], "parent");
   if (n.parent >= id || n.parent < (id == 0 ? -1 : 0))
-    throw std::out_of_range("its parent is " + std::to_string(n.parent));
-  if (state < 0 || state > static_cast<int>(NodeState::Failed))
-    throw std::out_of_range("unknown node state");
-  if (verdict < 0 || verdict > static_cast<int>(poly::VerdictKind::Unknown))
-    throw std::out_of_range("unknown verdict");
-  n.state = static_cast<NodeState>(state);
-  n.verdict = static_cast<poly::VerdictKind>(verdict);
-  auto text = [&](const json& k) -> const std::string& { return strings.at(whole<size_t>(k)); };
-  n.decision = text(j.at(3));
-  n.reason = text(j.at(4));
-  n.duplicate_of = whole<int>(j.at(5));
-  n.seconds = number(j.at(6));
-  n.lower_bound = number(j.at(7));
-  n.limiter = text(j.at(8));
-  const json& steps = j.at(9);
-  for (size_t k = 0; k + 1 < steps.size(); k += 2)
-    n.steps.push_back({text(steps[k]), text(steps[k + 1])});
-  for (const json& p : j.at(10))
-    n.points.push_back({text(p.at(0)), number(p.at(1)), number(p.at(2)), number(p.at(3))});
-  const json& knobs = j.at(11);
-  for (size_t k = 0; k + 1 < knobs.size(); k += 2)
-    n.knobs[text(knobs[k])] = whole<int64_t>(knobs[k + 1]);
+    throw Damage{"parent", std::to_string(n.parent) + " is no candidate before it"};
+  n.state = one_of(j[1], NodeState::Failed, "state");
+  n.verdict = one_of(j[2], poly::VerdictKind::Unknown, "verdict");
+  n.decision = text(j[3], "decision");
+  n.reason = text(j[4], "reason");
+  n.duplicate_of = whole<int>(j[5], "duplicate of");
+  n.seconds = predicted(j[6], "predicted time");
+  n.lower_bound = predicted(j[7], "lower bound of the time");
+  n.limiter = text(j[8], "limiter");
+  const json& steps = pairs(j[9], "steps");
+  for (size_t k = 0; k < steps.size(); k += 2)
+    n.steps.push_back({text(steps[k], "steps"), text(steps[k + 1], "steps")});
+  for (const json& p : list(j[10], "roofline")) {
+    if (list(p, "roofline").size() < 4) throw Damage{"roofline", "a point lacks a number"};
+    n.points.push_back({text(p[0], "roofline"), number(p[1], "roofline"), number(p[2], "roofline"),
+                        number(p[3], "roofline")});
+  }
+  const json& knobs = pairs(j[11], "knobs");
+  for (size_t k = 0; k < knobs.size(); k += 2)
+    n.knobs[text(knobs[k], "knobs")] = whole<int64_t>(knobs[k + 1], "knobs");
   if (version < 2) return n;
-  n.shared_bytes = number(j.at(12));
-  n.register_bytes = number(j.at(13));
-  n.by_hand = j.at(14).get<bool>();
-  if (j.size() > 15) n.made_at = number(j.at(15));
+  n.shared_bytes = number(j[12], "shared memory");
+  n.register_bytes = number(j[13], "registers");
+  n.by_hand = yes_or_no(j[14], "made by hand");
+  if (j.size() > 15) n.made_at = number(j[15], "made at");
   return n;
 }
 
@@ -165,27 +248,26 @@ json completed(json machine) {
   return machine;
 }
 
-Expected<SearchOptions> options_from_json(const json& j) {
+SearchOptions options_from_json(const json& j) {
   SearchOptions o;
-  for (auto& [name, value] : j.at("sizes").items()) o.sizes[name] = whole<int64_t>(value);
-  Expected<Machine> m = machine_from_json(completed(j.at("machine")));
-  if (!m) return m.error();
+  for (auto& [name, value] : object(member(j, "sizes"), "sizes").items())
+    o.sizes[name] = whole<int64_t>(value, "sizes");
+  Expected<Machine> m = machine_from_json(completed(member(j, "machine")));
+  if (!m) throw Damage{"machine", m.error().why};
   o.machine = *m;
-  o.seed = whole<uint64_t>(j.at("seed"));
-  int strategy = whole<int>(j.at("strategy"));
-  if (strategy < 0 || strategy > static_cast<int>(Strategy::Exhaustive))
-    throw std::out_of_range("unknown strategy");
-  o.strategy = static_cast<Strategy>(strategy);
-  o.beam = whole<int>(j.at("beam"));
-  o.seconds = j.at("seconds").get<double>();
-  o.max_nodes = whole<int>(j.at("max_nodes"));
-  o.max_plans = whole<int>(j.at("max_plans"));
-  o.isl_quota = whole<unsigned long>(j.at("isl_quota"));
-  o.top = whole<int>(j.at("top"));
-  o.numerics = j.at("numerics").get<std::string>();
-  o.open_dims = j.value("open_dims", std::set<std::string>());
-  if (j.contains("tiles")) o.knobs.tiles = whole_numbers<int64_t>(j["tiles"]);
-  if (j.contains("stages")) o.knobs.stages = whole_numbers<int64_t>(j["stages"]);
+  o.seed = whole<uint64_t>(member(j, "seed"), "seed");
+  o.strategy = one_of(member(j, "strategy"), Strategy::Exhaustive, "strategy");
+  o.beam = whole<int>(member(j, "beam"), "beam");
+  o.seconds = finite(member(j, "seconds"), "seconds");
+  o.max_nodes = whole<int>(member(j, "max_nodes"), "max_nodes");
+  o.max_plans = whole<int>(member(j, "max_plans"), "max_plans");
+  o.isl_quota = whole<unsigned long>(member(j, "isl_quota"), "isl_quota");
+  o.top = whole<int>(member(j, "top"), "top");
+  o.numerics = words(member(j, "numerics"), "numerics");
+  if (j.contains("open_dims"))
+    for (std::string& dim : texts(j["open_dims"], "open_dims")) o.open_dims.insert(std::move(dim));
+  if (j.contains("tiles")) o.knobs.tiles = whole_numbers<int64_t>(j["tiles"], "tiles");
+  if (j.contains("stages")) o.knobs.stages = whole_numbers<int64_t>(j["stages"], "stages");
   return o;
 }
 
@@ -212,6 +294,12 @@ std::string why_no_json(const std::string& text) {
 Refusal damaged(const std::string& why) {
   return Refusal{"open a session", "", why,
                  "run the search again; sessions are only written whole"};
+}
+
+// A measured time that no kernel takes, of a person's store perhaps: the rest is as good without.
+void leave_out(std::string& note, int id, const json& seconds) {
+  note += (note.empty() ? "" : "; ") + ("the measurement of candidate " + std::to_string(id)) +
+          " was left out: " + shown(seconds) + " s is no time that a kernel takes";
 }
 
 }  // namespace
@@ -272,78 +360,80 @@ Expected<Session> session_from_json(const json& j) {
   std::string part = "spec";
   try {
     Session s;
-    const json& spec = j.at("spec");
-    s.spec_path = spec.at("path").get<std::string>();
-    s.spec_text = spec.at("text").get<std::string>();
-    s.spec_hash = spec.at("hash").get<std::string>();
-    s.kernel = spec.at("kernel").get<std::string>();
-    part = "program";
-    s.program_naut = j.at("program").get<std::string>();
-    part = "options";
-    Expected<SearchOptions> options = options_from_json(j.at("options"));
-    if (!options) return options.error();
-    s.options = *options;
-    part = "result";
-    const json& r = j.at("result");
-    s.result.best = whole_numbers(r.at("best"));
-    s.result.pareto = whole_numbers(r.at("pareto"));
-    s.result.plans_costed = whole<int>(r.at("plans_costed"));
-    s.result.structures_verified = whole<int>(r.at("structures_verified"));
-    s.result.duplicates = whole<int>(r.at("duplicates"));
-    s.result.seconds = r.at("seconds").get<double>();
-    s.result.first_plan_seconds = r.at("first_plan_seconds").get<double>();
-    int stop = whole<int>(r.at("stop_reason"));
-    if (stop < 0 || stop > static_cast<int>(StopReason::OperationBudget))
-      throw std::out_of_range("unknown stop reason");
-    s.result.stop_reason = static_cast<StopReason>(stop);
-    s.result.note = r.value("note", "");
-    part = "strings";
-    std::vector<std::string> strings = j.at("strings").get<std::vector<std::string>>();
-    part = "nodes";
-    const json& nodes = j.at("nodes");
+    const auto top = [&](const char* key) -> const json& {
+      part = key;
+      const auto at = j.find(key);
+      if (at == j.end()) throw Damage{"", "it is missing"};
+      return *at;
+    };
+    const json& spec = top("spec");
+    s.spec_path = words(member(spec, "path"), "path");
+    s.spec_text = words(member(spec, "text"), "text");
+    s.spec_hash = words(member(spec, "hash"), "hash");
+    s.kernel = words(member(spec, "kernel"), "kernel");
+    s.program_naut = words(top("program"), "");
+    s.options = options_from_json(top("options"));
+    const json& r = top("result");
+    s.result.best = whole_numbers(member(r, "best"), "best");
+    s.result.pareto = whole_numbers(member(r, "pareto"), "pareto");
+    s.result.plans_costed = whole<int>(member(r, "plans_costed"), "plans_costed");
+    s.result.structures_verified =
+        whole<int>(member(r, "structures_verified"), "structures_verified");
+    s.result.duplicates = whole<int>(member(r, "duplicates"), "duplicates");
+    s.result.seconds = finite(member(r, "seconds"), "seconds");
+    s.result.first_plan_seconds = finite(member(r, "first_plan_seconds"), "first_plan_seconds");
+    s.result.stop_reason =
+        one_of(member(r, "stop_reason"), StopReason::OperationBudget, "stop_reason");
+    if (r.contains("note")) s.result.note = words(r["note"], "note");
+    const std::vector<std::string> strings = texts(top("strings"), "");
+    const json& nodes = list(top("nodes"), "");
     s.result.nodes.reserve(nodes.size());
     for (const json& n : nodes) {
-      part = "node " + std::to_string(s.result.nodes.size());
+      part = "candidate " + std::to_string(s.result.nodes.size());
       s.result.nodes.push_back(
           node_from_json(n, static_cast<int>(s.result.nodes.size()), strings, version));
     }
-    part = "lists of nodes";
-    const int count = static_cast<int>(s.result.nodes.size());
-    const auto known = [&](int id, const char* what) {
-      if (id < 0 || id >= count)
-        throw std::out_of_range(std::string(what) + " names node " + std::to_string(id) + " of " +
-                                std::to_string(count));
-      return id;
-    };
-    if (version >= 2) {
-      s.pins = whole_numbers(j.at("pins"));
-      for (auto& [id, m] : j.at("measured").items())
-        s.measured[known(node_number(id), "a measurement")] = {
-            number(m.at("seconds")), comparison(m), m.at("source").get<std::string>()};
-      if (const json& viewport = j.at("viewport"); !viewport.is_null())
-        s.viewport = viewport.dump();
+    const size_t count = s.result.nodes.size();
+    for (const SearchNode& n : s.result.nodes) {
+      if (n.duplicate_of == -1) continue;
+      part = "candidate " + std::to_string(n.id);
+      known(n.duplicate_of, count, "duplicate of");
     }
-    for (int id : s.result.best) known(id, "the list of best plans");
-    for (int id : s.result.pareto) known(id, "the Pareto front");
-    for (int id : s.pins) known(id, "a pin");
-    for (const SearchNode& n : s.result.nodes)
-      if (n.duplicate_of != -1) known(n.duplicate_of, "a duplicate");
-    for (auto& [id, text] : j.at("notes").items())
-      s.notes[known(node_number(id), "a note")] = text.get<std::string>();
+    part = "result";
+    for (int id : s.result.best) known(id, count, "best");
+    for (int id : s.result.pareto) known(id, count, "pareto");
+    if (version >= 2) {
+      s.pins = whole_numbers(top("pins"), "");
+      for (int id : s.pins) known(id, count, "");
+      for (auto& [key, m] : object(top("measured"), "").items()) {
+        const int id = known(key, count, "");
+        part = "measurement of candidate " + key;
+        const json& seconds = member(m, "seconds");  // null: as JSON has no NaN
+        const MeasuredPlan plan{seconds.is_null() ? NAN : number(seconds, "seconds"), comparison(m),
+                                words(member(m, "source"), "source")};
+        if (is_kernel_time(plan.seconds))
+          s.measured[id] = plan;
+        else
+          leave_out(s.result.note, id, seconds);
+      }
+      if (const json& viewport = top("viewport"); !viewport.is_null()) s.viewport = viewport.dump();
+    }
+    for (auto& [key, text] : object(top("notes"), "").items()) {
+      const int id = known(key, count, "");
+      part = "note on candidate " + key;
+      s.notes[id] = words(text, "");
+    }
     return s;
-  } catch (const std::exception& e) {
-    std::string why = e.what();
-    if (why.starts_with("[json.exception.")) why.erase(0, why.find(']') + 2);
-    return damaged("damaged at its " + part + ": " + why);
+  } catch (const Damage& d) {
+    return damaged("damaged at its " + part + (d.field.empty() ? "" : ", " + d.field) + ": " +
+                   d.why);
   }
 }
 
 Expected<Session> load_session(const std::string& path) {
-  std::error_code ec;
-  const std::filesystem::file_status status = std::filesystem::status(path, ec);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
-      !std::filesystem::is_directory(status))
-    return Refusal{"read a session", path, "it is no regular file", "name a session file"};
+  // A pipe is not waited for, nor a device read for ever.
+  if (std::string why = why_no_file(path); !why.empty())
+    return Refusal{"read a session", path, std::move(why), "name a session file"};
   Expected<std::string> text = read_file(path);
   if (!text) return text.error();
   json j = poly::read_json(*text);

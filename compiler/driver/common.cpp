@@ -7,10 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
+#include "autosched/file.h"
 #include "compiler/driver/specs.h"
 #include "compiler/runtime/process.h"
 
@@ -99,13 +98,6 @@ Expected<poly::Sizes> parse_sizes(const std::vector<std::string>& items) {
 
 namespace {
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // The programs of a spec: the one chosen, else all. At least one.
 Expected<std::vector<poly::Program>> read_programs(const poly::ContextPtr& ctx,
                                                    const SpecSource& source) {
@@ -117,7 +109,9 @@ Expected<std::vector<poly::Program>> read_programs(const poly::ContextPtr& ctx,
     return Refusal{"read " + source.path, "",
                    "this build has no Clang and reads programs in their text form only",
                    "print the .naut form on another machine: nautilusc check SPEC --naut"};
-  auto one = poly::parse_naut(ctx, read_file(source.path), source.path);
+  const auto text = sched::read_file(source.path);
+  if (!text) return text.error();
+  auto one = poly::parse_naut(ctx, *text, source.path);
 #endif
   if (!one) return one.error();
   return std::vector<poly::Program>{*std::move(one)};
@@ -144,7 +138,9 @@ Expected<Loaded> with_sizes(const Input& in, poly::Program program, const poly::
   if (!valid) return valid.error();
   code = kBadInput;
   if (*valid) return **valid;
-  Loaded out{program, std::move(program), given, source.path, read_file(source.path), {}};
+  auto text = sched::read_file(source.path);
+  if (!text) return text.error();
+  Loaded out{program, std::move(program), given, source.path, *std::move(text), {}};
   if (!in.model.empty()) {
     auto from_model = model_sizes(in, out.program, out.notes);
     if (!from_model) return from_model.error();

@@ -10,18 +10,10 @@
 #include <vector>
 
 #include "autosched/search.h"
+#include "compiler/driver/exit_status.h"
 #include "polyhedral/program.h"
 
 namespace nautilus::driver {
-
-// Exit statuses, the same for every verb.
-enum Exit : int {
-  kGood = 0,
-  kNo = 1,           // the answer is no: illegal, wrong result
-  kBadInput = 2,     // the request or a file is wrong
-  kBudget = 3,       // a budget or resource ran out
-  kEnvironment = 4,  // something is missing here, and is named
-};
 
 // How a verb is told which operator at which sizes.
 struct Input {
@@ -42,8 +34,8 @@ struct Loaded {
   std::string path, text;  // of the spec
   std::vector<std::string> notes;
 };
-// Reads the spec, every kernel of it; with `single` several are refused, by their names. Diagnostics
-// of Clang are a Refusal's `why` alone. Status of a refusal in `code`.
+// Reads the spec, every kernel of it; with `single` several are refused, by their names.
+// Diagnostics of Clang are a Refusal's `why` alone. Status of a refusal in `code`.
 Expected<std::vector<Loaded>> read_input(const Input& in, bool bind, bool single, int& code);
 // Reads the spec and binds sizes: those given, then the model's, then the spec's typical ones
 // (noted). On failure prints why (JSON on stdout, text on stderr) and returns the exit status in

@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "autosched/file.h"
 #include "autosched/machine.h"
 
 namespace nautilus::driver {
@@ -47,10 +48,11 @@ Expected<SpecSource> resolve_spec(const std::string& name, const std::string& ke
   std::error_code ec;
   if (fs::is_regular_file(name, ec)) return SpecSource{name, kernel};
   if (const auto source = corpus_source(name, kernel)) return *source;
-  Refusal r{"read " + name, "", "no such file, and no corpus kernel of that name",
-            "nautilusc corpus list shows the names"};
-  if (fs::is_directory(name, ec)) r.why = "it is a directory";
-  return r;
+  if (fs::exists(name, ec))
+    return Refusal{"read " + name, "", sched::why_no_file(name),
+                   fs::is_directory(name, ec) ? "name a file in it" : "save the program as a file"};
+  return Refusal{"read " + name, "", "no such file, and no corpus kernel of that name",
+                 "nautilusc corpus list shows the names"};
 }
 
 }  // namespace nautilus::driver

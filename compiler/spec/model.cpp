@@ -4,11 +4,10 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
+#include "autosched/file.h"
 #include "autosched/machine.h"
 #include "polyhedral/json_text.h"
 
@@ -19,7 +18,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int64_t kMaxFact = int64_t{1} << 32;
-constexpr uintmax_t kMaxBytes = 16u << 20;
+constexpr size_t kMaxBytes = 16u << 20;
 
 bool is_set(const json& v) {
   if (v.is_null()) return false;
@@ -221,7 +220,11 @@ Expected<ModelConfig> load_model(const std::string& name_or_path) {
       path /= "config.json";
     else if (path.filename() == path && fs::is_regular_file(dir / (name_or_path + ".json"), ec))
       path = dir / (name_or_path + ".json");
-    else {
+    else if (fs::exists(path, ec)) {
+      r.why = sched::why_no_file(path.string());
+      r.suggest = "give a model's config.json";
+      return r;
+    } else {
       r.why = "there is neither a model of that name in the corpus nor such a file";
       std::set<std::string> names;
       for (const auto& e : fs::directory_iterator(dir, ec))
@@ -230,14 +233,12 @@ Expected<ModelConfig> load_model(const std::string& name_or_path) {
       return r;
     }
   }
-  if (fs::file_size(path, ec) > kMaxBytes) {
-    r.why = "it is larger than " + std::to_string(kMaxBytes >> 20) + " MiB";
+  const auto text = sched::read_file(path.string(), kMaxBytes);
+  if (!text) {
+    r.why = text.error().why;
     return r;
   }
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  const json config = poly::read_json(text.str());
+  const json config = poly::read_json(*text);
   if (config.is_discarded()) {
     r.why = "it is not JSON, or nests too deeply";
     r.suggest = "give a model's config.json";

@@ -3,9 +3,8 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "autosched/file.h"
 #include "compiler/spec/clang_front.h"
 #include "compiler/spec/lower_kernel.h"
 
@@ -13,7 +12,7 @@ namespace nautilus::spec {
 
 namespace {
 
-constexpr uintmax_t kMaxFileBytes = 4u << 20;
+constexpr size_t kMaxFileBytes = 4u << 20;
 
 // Where nautilus/spec.h lies: as asked, in the environment, in the source tree.
 std::string header_dir(const std::string& asked) {
@@ -70,29 +69,13 @@ bool ends_with(const std::string& s, const std::string& suffix) {
          s.compare(s.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
+// A pipe is not waited for: the text is read again for what shows it.
 Expected<std::string> slurp(const std::string& path) {
-  std::error_code ec;
-  Refusal r{"read " + path, path, "", ""};
-  if (!std::filesystem::exists(path, ec)) {
-    r.why = "there is no such file";
-    return r;
-  }
-  if (std::filesystem::is_directory(path, ec)) {
-    r.why = "it is a directory";
-    return r;
-  }
-  if (std::filesystem::file_size(path, ec) > kMaxFileBytes && !ec) {
-    r.why = "it is larger than " + std::to_string(kMaxFileBytes >> 20) + " MiB";
-    return r;
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) {
-    r.why = "it cannot be read";
-    return r;
-  }
-  return text.str();
+  if (std::string why = sched::why_no_file(path); !why.empty())
+    return Refusal{"read " + path, path, std::move(why), "name a file"};
+  auto text = sched::read_file(path, kMaxFileBytes);
+  if (!text) return Refusal{"read " + path, path, text.error().why, text.error().suggest};
+  return text;
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "compiler/driver/common.h"
+#include "autosched/file.h"
+#include "compiler/driver/exit_status.h"
 #include "gui/app/explore_bar.h"
 #include "gui/app/key_sheet.h"
 #include "gui/app/main_window.h"
@@ -26,7 +27,7 @@ void print(const QString& text, FILE* to) { std::fprintf(to, "%s\n", qPrintable(
 int answer(const QByteArray& text) {
   const bool good = std::fputs(text.constData(), stdout) >= 0 && std::fflush(stdout) == 0;
   if (!good) std::perror("nautilus-explorer: cannot write the answer");
-  return good ? 0 : driver::kEnvironment;
+  return good ? driver::kGood : driver::kEnvironment;
 }
 
 QtMessageHandler messages_before = nullptr;
@@ -65,7 +66,7 @@ bool select(MainWindow& window, const QString& which) {
 
 // Without a person: opens, searches, writes the pictures. The exit status.
 int run_batch(MainWindow& window, const Options& o) {
-  int status = 0;
+  int status = driver::kGood;
   window.set_problem_handler([&](const QString& title, const QString& text) {
     print(title + ": " + text, stderr);
     status = driver::kBadInput;
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
   QStringList arguments;
   for (int k = 0; k < argc; ++k) arguments << QString::fromLocal8Bit(argv[k]);
   if (const auto early = parse_options(arguments, o)) {
-    if (early->status == 0) return answer(early->text.toLocal8Bit() + '\n');
+    if (early->status == driver::kGood) return answer(early->text.toLocal8Bit() + '\n');
     print(early->text, stderr);
     return early->status;
   }
@@ -118,6 +119,12 @@ int main(int argc, char** argv) {
     print("nautilus-explorer: --screenshot goes with --offscreen (or --batch)", stderr);
     return driver::kBadInput;
   }
+  // Before the work, as nautilusc does.
+  if (!o.screenshots.isEmpty())
+    if (const auto bad = nautilus::sched::check_directory(o.screenshots.toStdString())) {
+      print("nautilus-explorer: " + QString::fromStdString(bad->text()), stderr);
+      return driver::kBadInput;
+    }
   if (o.offscreen) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
   } else if (!has_display()) {

@@ -3,6 +3,8 @@
 #include <QCommandLineParser>
 #include <QRegularExpression>
 
+#include "compiler/driver/exit_status.h"
+
 namespace nautilus::gui {
 namespace {
 
@@ -43,11 +45,11 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
   p.addOptions({help, version, keys, offscreen, batch, shots, lesson, explore, plans, select, theme,
                 scale, size});
   const auto bad = [&](const QString& why) {
-    return Early{"nautilus-explorer: " + why + " (--help shows the options)", 2};
+    return Early{"nautilus-explorer: " + why + " (--help shows the options)", driver::kBadInput};
   };
   if (!p.parse(arguments)) return bad(p.errorText());
-  if (p.isSet(help)) return Early{help_text(p), 0};
-  if (p.isSet(version)) return Early{"nautilus-explorer " NAUTILUS_VERSION, 0};
+  if (p.isSet(help)) return Early{help_text(p), driver::kGood};
+  if (p.isSet(version)) return Early{"nautilus-explorer " NAUTILUS_VERSION, driver::kGood};
   for (const auto* o : {&shots, &lesson, &explore, &plans, &select, &theme, &scale, &size})
     if (p.isSet(*o) && p.value(*o).trimmed().isEmpty())
       return bad("--" + o->names().first() + " is followed by nothing");

@@ -22,7 +22,7 @@ struct Options {
 // What should be printed, and with which exit status, instead of starting; or nothing.
 struct Early {
   QString text;
-  int status = 0;
+  int status = 0;  // driver::Exit
 };
 std::optional<Early> parse_options(const QStringList& arguments, Options& out);
 // Whether windows can be shown, by the environment.

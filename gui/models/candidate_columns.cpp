@@ -243,13 +243,13 @@ QString shown_number(double v, const Column& c) {
     case Column::What::Measured:
       return seconds_text(v);
     case Column::What::Ratio:
-      return QString::number(v, 'f', 2) + QStringLiteral("×");
+      return ratio_text(v) + QStringLiteral("×");
     case Column::What::Intensity:
       return plain_text(v, {});
     case Column::What::Achieved:
       return number_text(v);
     default:
-      return QString::number(qint64(std::llround(v)));
+      return whole_text(v);
   }
 }
 

@@ -87,10 +87,7 @@ QString Metric::delta_text(size_t k) const {
   if (d == 0) return QStringLiteral("same");
   if (values[0] <= 0 || values[k] <= 0)
     return d > 0 ? QStringLiteral("more") : QStringLiteral("less");
-  const double ratio = values[k] / values[0];
-  if (ratio >= 1000) return QStringLiteral("×") + count_text(std::llround(ratio));
-  if (ratio < 0.1) return QStringLiteral("×") + QString::number(ratio, 'g', 2);
-  return QStringLiteral("×") + QString::number(ratio, 'f', ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2);
+  return QStringLiteral("×") + ratio_text(values[k] / values[0]);
 }
 
 std::vector<Metric> compare_metrics(const std::vector<Compared>& c,

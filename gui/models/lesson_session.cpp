@@ -16,7 +16,7 @@ namespace {
 QString in_words(double v) {
   for (const auto& [size, word] : {std::pair(1e9, "billion"), {1e6, "million"}})
     if (std::abs(v) >= size) return plain_text(v / size, QString::fromLatin1(word));
-  return v == std::floor(v) ? QString::number(v, 'f', 0) : plain_text(v, {});
+  return v == std::floor(v) ? whole_text(v) : plain_text(v, {});
 }
 
 // By the unit, else by what the quantity's name begins with.

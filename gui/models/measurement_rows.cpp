@@ -1,8 +1,11 @@
 #include "gui/models/measurement_rows.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "autosched/file.h"
@@ -63,9 +66,37 @@ Expected<std::vector<MeasurementRow>> rows_of_object(const json& j) {
   return no_measurements("none of its lists has rows with a time: " + lists);
 }
 
+Refusal ambiguous(const std::string& what, const std::string& names) {
+  return no_measurements(what + " more than once: " + names, "one value for each name");
+}
+
+// The names that an object of the text has more than once: of the members that share one, JSON
+// keeps the last. `text` nests no deeper than read_json takes.
+std::set<std::string> repeated_members(const std::string& text) {
+  std::set<std::string> twice;
+  std::vector<std::set<std::string>> open;  // the names so far of each object that is not closed
+  const auto see = [&](int, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second)
+      twice.insert(value.get<std::string>());
+    return true;
+  };
+  [[maybe_unused]] const json again = json::parse(text, see, false);
+  return twice;
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+  return out;
+}
+
 Expected<std::vector<MeasurementRow>> rows_of_json(const std::string& text) {
   const json j = poly::read_json(text);
   if (j.is_discarded()) return no_measurements("not valid JSON");
+  if (const auto twice = repeated_members(text); !twice.empty())
+    return ambiguous("an object has members", listed(twice));
   return j.is_object() ? rows_of_object(j) : rows_of_array(j);
 }
 
@@ -93,6 +124,10 @@ Expected<std::vector<MeasurementRow>> rows_of_csv(const std::string& text) {
   if (!std::getline(in, line) || line.find('\0') != std::string::npos)
     return no_measurements("neither CSV nor JSON");
   const std::vector<std::string> names = csv_fields(line);
+  std::set<std::string> seen, twice;  // columns without a name are read by nobody
+  for (const std::string& n : names)
+    if (!n.empty() && !seen.insert(n).second) twice.insert(n);
+  if (!twice.empty()) return ambiguous("it has columns", listed(twice));
   std::vector<MeasurementRow> out;
   while (std::getline(in, line)) {
     if (line.empty() || line == "\r") continue;
@@ -118,10 +153,34 @@ const TimeColumn* time_column(std::string_view name) {
   return nullptr;
 }
 
-std::pair<const TimeColumn*, const std::string*> time_of(const MeasurementRow& row) {
-  for (const TimeColumn& c : kTimeColumns)
-    if (const std::string* value = field(row, {c.name.data()})) return {&c, value};
-  return {nullptr, nullptr};
+Expected<double> time_of(const MeasurementRow& row) {
+  constexpr double kRounding = 1e-3;  // of the longer one
+  std::optional<double> seconds;
+  std::string first;
+  for (const TimeColumn& c : kTimeColumns) {
+    const std::string name(c.name);
+    const std::string* told = field(row, {name.c_str()});
+    if (!told) continue;
+    const auto value = finite_number(*told);
+    if (!value || !sched::is_kernel_time(*value / c.per_second))
+      return no_measurements(name + " '" + *told + "' is no time that a kernel takes");
+    const double here = *value / c.per_second;
+    if (!seconds) {
+      seconds = here;
+      first = name + " " + *told;
+    } else if (std::abs(here - *seconds) > kRounding * std::max(here, *seconds)) {
+      return no_measurements("its times differ: " + first + ", " + name + " " + *told);
+    }
+  }
+  if (!seconds) return no_measurements("it has no time");
+  return *seconds;
+}
+
+std::optional<double> finite_number(const std::string& s) {
+  double v = 0;
+  const auto [stop, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (error != std::errc() || stop != s.data() + s.size() || !std::isfinite(v)) return std::nullopt;
+  return v;
 }
 
 Expected<std::string> read_store(const std::string& path) {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "autosched/search.h"
@@ -18,8 +17,7 @@ namespace nautilus::gui {
 
 using MeasurementRow = std::map<std::string, std::string>;
 
-// Columns that tell a time, in the order in which they are preferred, and how many of their unit
-// are a second.
+// Columns that tell a time, and how many of their unit are a second.
 struct TimeColumn {
   std::string_view name;
   double per_second;
@@ -28,12 +26,15 @@ inline constexpr TimeColumn kTimeColumns[] = {
     {"seconds", 1}, {"median_seconds", 1}, {"milliseconds", 1e3}, {"ms", 1e3}, {"median_ms", 1e3}};
 // The time column of that name; nullptr: it is none.
 const TimeColumn* time_column(std::string_view name);
-// The row's time column and what it says there; nullptr where no time column has a value.
-std::pair<const TimeColumn*, const std::string*> time_of(const MeasurementRow& row);
+// The row's time in seconds. Refused where no column has one, where it is none that a kernel takes,
+// and where columns differ by more than rounding, with their names.
+Expected<double> time_of(const MeasurementRow& row);
 
 // What is in a store's file. An SQLite database whose last changes are in a log beside it is
 // refused: they would be missed, unnoticed.
 Expected<std::string> read_store(const std::string& path);
+// Names that stand for two values (two columns of a table, two members of an object) are refused:
+// nobody could tell which one is meant.
 Expected<std::vector<MeasurementRow>> measurement_rows(const std::string& content);
 Refusal no_measurements(const std::string& why, const std::string& suggest = "");
 // What a file is that begins like this, in words: "an SQLite database"; "": nothing that looks like
@@ -42,6 +43,8 @@ std::string store_kind(std::string_view beginning, const std::string& path);
 
 // The first of the fields that has a value.
 const std::string* field(const MeasurementRow& row, std::initializer_list<const char*> names);
+// What the text says as a whole; nullopt: no number, or none that is finite.
+std::optional<double> finite_number(const std::string& s);
 // "N=64 M=32" by name.
 std::map<std::string, std::string> named_values(const std::string& s);
 // The same as sizes, refused as the command line refuses them.

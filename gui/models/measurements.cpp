@@ -1,6 +1,5 @@
 #include "gui/models/measurements.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "gui/models/measurement_rows.h"
@@ -8,17 +7,9 @@
 namespace nautilus::gui {
 namespace {
 
-constexpr double kLongest = 1e6;  // s
-constexpr int kNamed = 3;         // rows left out, each with its reason
+constexpr int kNamed = 3;  // rows left out, each with its reason
 
 using Row = MeasurementRow;
-
-std::optional<double> number(const std::string& s) {
-  double v = 0;
-  const auto [stop, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc() || stop != s.data() + s.size() || !std::isfinite(v)) return std::nullopt;
-  return v;
-}
 
 constexpr int kSeveral = -2;
 
@@ -65,12 +56,9 @@ std::string match(const Row& row, const sched::Session& s, const std::map<std::s
           at != s.options.sizes.end() && at->second != value)
         return "it was measured at " + name + "=" + std::to_string(value);
   }
-  const auto [column, told] = time_of(row);
-  if (!column) return "it has no time";
-  const auto time = number(*told);
-  if (!time || *time <= 0 || *time / column->per_second > kLongest)
-    return "'" + *told + "' is no time that a kernel takes";
-  out.measured.seconds = *time / column->per_second;
+  const auto time = time_of(row);
+  if (!time) return time.error().why;
+  out.measured.seconds = *time;
   if (const auto* r = field(row, {"right", "correct", "verified"})) {
     const auto said = comparison(*r);
     if (!said) return "'" + *r + "' does not say whether the outputs were right";
@@ -79,7 +67,7 @@ std::string match(const Row& row, const sched::Session& s, const std::map<std::s
   if (const auto* from = field(row, {"source", "machine", "device"})) out.measured.source = *from;
   const auto& nodes = s.result.nodes;
   if (const auto* id = field(row, {"node", "id", "candidate"})) {
-    const auto n = number(*id);
+    const auto n = finite_number(*id);
     if (!n || *n < 0 || *n >= static_cast<double>(nodes.size()) || *n != std::floor(*n))
       return "there is no candidate " + *id;
     out.node = static_cast<int>(*n);

@@ -119,7 +119,7 @@ Expected<sched::Session> session_of(const SpecRequest& r) {
 Expected<Opened> open_any(const std::string& path, const std::string& machine) {
   // A pipe would hold the program up until somebody writes to it.
   if (const QFileInfo there(in_qt(path)); there.exists() && !there.isFile() && !there.isDir())
-    return Refusal{"open", path, "it is a pipe or a device, not a file", "save it as a file first"};
+    return Refusal{"open", path, sched::why_no_file(path), "save it as a file first"};
   const QByteArray head = beginning(in_qt(path));
   if (const std::string kind = store_kind({head.data(), static_cast<size_t>(head.size())}, path);
       !kind.empty())

@@ -7,12 +7,16 @@ namespace nautilus::gui {
 namespace {
 
 const QString kNothing = QStringLiteral("–");
+constexpr double kLargest = 1e6;  // that is written out
 constexpr QChar kGap(0x00a0), kThousands(0x202f);
 
 bool whole(double v) { return std::abs(v - std::round(v)) <= 1e-9 * std::abs(v); }
 
-// To `digits` that count, without a fraction where there is none.
+// To `digits` that count, without a fraction where there is none. What no prefix brings near one
+// has a power of ten: 1e308 has 309 digits, and 1e-308 none that would be seen.
 QString mantissa(double v, int digits) {
+  if (std::abs(v) >= kLargest || (v != 0 && std::abs(v) < 1 / kLargest))
+    return QString::number(v, 'g', digits);
   if (whole(v) && std::abs(v) < std::pow(10.0, digits)) return QString::number(v, 'f', 0);
   const int before = v == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(v)))) + 1;
   return QString::number(v, 'f', std::clamp(digits - before, 0, digits - 1));
@@ -82,7 +86,23 @@ QString plain_text(double v, const QString& unit) {
 QString percent_text(double share) {
   if (!std::isfinite(share)) return kNothing;
   const double p = share * 100;
+  if (std::abs(p) >= kLargest) return plain_text(p, QStringLiteral("%"));
   return QString::number(p, 'f', p != 0 && std::abs(p) < 1 ? 1 : 0) + kGap + u'%';
+}
+
+QString whole_text(double v) {
+  if (!std::isfinite(v)) return kNothing;
+  constexpr double kExact = 9007199254740992;  // 2^53: above, a double says no last digit
+  return std::abs(v) <= kExact ? QString::number(std::llround(v)) : QString::number(v, 'g', 3);
+}
+
+QString ratio_text(double v) {
+  if (!std::isfinite(v)) return kNothing;
+  const double size = std::abs(v);
+  if (size >= 1000)
+    return size < kLargest ? count_text(std::llround(v)) : QString::number(v, 'g', 3);
+  if (size < 0.1) return QString::number(v, 'g', 2);
+  return QString::number(v, 'f', size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
 QString quantity_text(double v, const QString& unit) {

@@ -46,6 +46,22 @@ struct Close {
 using Database = std::unique_ptr<sqlite3, Close>;
 using Query = std::unique_ptr<sqlite3_stmt, Close>;
 
+// How many bytes the head says there are; 0: it does not say. The count of pages is that of whoever
+// wrote last where two counters of changes agree: older writers know but one of them.
+// https://www.sqlite.org/fileformat.html#in_header_database_size
+uint64_t told_size(const std::string& content) {
+  constexpr size_t kHead = 100, kPageSize = 16, kChanges = 24, kPages = 28, kCountedAt = 92;
+  if (content.size() < kHead) return 0;
+  const auto number = [&](size_t at, size_t bytes) {  // big-endian
+    uint64_t v = 0;
+    for (size_t k = 0; k < bytes; ++k) v = v << 8 | static_cast<unsigned char>(content[at + k]);
+    return v;
+  };
+  if (number(kChanges, 4) != number(kCountedAt, 4)) return 0;
+  const uint64_t page = number(kPageSize, 2);
+  return (page == 1 ? 65536 : page) * number(kPages, 4);
+}
+
 // Of the bytes alone: nothing beside the file is read or written.
 Database database_of(const std::string& content) {
   sqlite3* opened = nullptr;
@@ -102,6 +118,12 @@ bool read_table(const Database& d, const std::string& table, std::vector<Measure
 }  // namespace
 
 Expected<std::vector<MeasurementRow>> rows_of_sqlite(const std::string& content) {
+  // SQLite itself reads what pages there are, and may find a table whole that has lost its rows.
+  if (const uint64_t told = told_size(content); content.size() < told)
+    return no_measurements("the SQLite database is cut short: it has " +
+                               std::to_string(content.size()) + " of " + std::to_string(told) +
+                               " bytes",
+                           "copy it again");
   const Database d = database_of(content);
   if (!d) return no_measurements("the SQLite database cannot be opened");
   const auto damaged = [&](const std::string& what) {

@@ -236,7 +236,7 @@ double BudgetPainter::share(QPainter& p, const QRectF& box, const QString& name,
 
 double BudgetPainter::occupancy(QPainter& p, const KernelBudget& k, QRectF box) {
   double y = heading(p, box.left(), box.top(), box.width(),
-                     QObject::tr("Occupancy: %1 %").arg(std::lround(100 * k.occupancy)),
+                     QObject::tr("Occupancy: %1").arg(percent_text(k.occupancy)),
                      QObject::tr("predicted; blocks on a unit at once"));
   double most = 1;
   for (const OccupancyLimit& l : k.limits) most = std::max(most, std::min(l.blocks, 32.0));

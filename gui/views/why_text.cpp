@@ -164,7 +164,7 @@ QString numbers_html(const Why& w, const Theme& theme) {
     QString limit;
     if (n.limit) {
       limit = QObject::tr("%1 %2").arg(why_text(n.limit_name), quantity_text(*n.limit, unit));
-      if (*n.limit > 0) limit += QStringLiteral(" (%1 %)").arg(100 * n.value / *n.limit, 0, 'f', 0);
+      if (*n.limit > 0) limit += QStringLiteral(" (%1)").arg(percent_text(n.value / *n.limit));
     }
     const QString value = quantity_text(n.value, unit);
     out +=

@@ -356,8 +356,10 @@ class RollingUpdate {
     if (o.verdict.kind == VerdictKind::Legal || o.verdict.kind == VerdictKind::Repairable) {
       if (witness_) o.verdict.witness = witness_;
       o.schedule = w_;
-    } else if (!running_.empty() && o.verdict.kind == VerdictKind::Illegal) {
-      o.verdict.why += "; it computes from running values, but no correction of it is known";
+    } else if (o.verdict.kind == VerdictKind::Illegal) {
+      o.verdict.suggest.clear();  // check() knows no step, and suggests this very one
+      if (!running_.empty())
+        o.verdict.why += "; it computes from running values, but no correction of it is known";
     }
     return o;
   }

@@ -8,6 +8,7 @@
 #include <grp.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -105,6 +106,40 @@ TEST(Files, WhatCannotBeReadIsToldWithTheReason) {
   EXPECT_EQ(why(folder.file("none")), "cannot open it: No such file or directory");
   // No page is mapped at its beginning.
   EXPECT_EQ(why("/proc/self/mem"), "cannot read it after 0 bytes: Input/output error");
+}
+
+// Refused by their size, unread: 3 GB would take seconds to come.
+TEST(Files, ThatAreTooLargeAreRefusedUnread) {
+  const Folder folder;
+  const std::string file = folder.file("large");
+  ASSERT_FALSE(write_file_atomically(file, "x"));
+  fs::resize_file(file, uintmax_t{3} << 30);
+  const auto start = std::chrono::steady_clock::now();
+  const auto text = read_file(file);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().why, "it has 3072 MB, more than the 1024 MB that are read");
+  EXPECT_EQ(read_file("/dev/zero", 1 << 20).error().why, "it has more than 1 MB");
+  ASSERT_FALSE(write_file_atomically(file, "four"));
+  EXPECT_EQ(*read_file(file, 4), "four");
+  EXPECT_FALSE(read_file(file, 3));
+}
+
+TEST(Files, WhatIsNoneIsToldByName) {
+  const Folder folder;
+  const std::string pipe = folder.file("pipe"), file = folder.file("file");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_FALSE(write_file_atomically(file, "x"));
+  fs::create_symlink(file, folder.file("link"));
+  fs::create_symlink(folder.file("none"), folder.file("dangling"));
+  EXPECT_EQ(why_no_file(file), "");
+  EXPECT_EQ(why_no_file(folder.file("link")), "");
+  EXPECT_EQ(why_no_file(folder.path.string()), "it is a directory");
+  EXPECT_EQ(why_no_file(pipe), "it is a pipe, not a file");
+  EXPECT_EQ(why_no_file("/dev/null"), "it is a device, not a file");
+  for (const std::string& absent : {folder.file("none"), folder.file("dangling"), file + "/x"})
+    EXPECT_EQ(why_no_file(absent), "there is no such file") << absent;
+  EXPECT_NE(why_no_file(std::string(5000, 'x')).find("cannot see it: "), std::string::npos);
 }
 
 TEST(Files, ThatEndTooEarlyAreNoWholeFiles) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "autosched/search.h"
 
@@ -66,7 +67,7 @@ Session made_up(int count) {
 
 TEST(SessionFile, RoundTrip) {
   Session s = made_up(500);
-  s.result.nodes[7].seconds = INFINITY;
+  s.result.nodes[7].points[0].roof = INFINITY;
   std::string path = temp_path("session");
   ASSERT_FALSE(save_session(s, path));
   Expected<Session> t = load_session(path);
@@ -171,7 +172,8 @@ TEST(SessionFile, DamageIsARefusalNotACrash) {
   // What, and where.
   nlohmann::json hurt = good;
   hurt["nodes"][5][1] = "open";
-  EXPECT_NE(session_from_json(hurt).error().why.find("node 5: \"open\""), std::string::npos)
+  EXPECT_NE(session_from_json(hurt).error().why.find("candidate 5, state: \"open\""),
+            std::string::npos)
       << session_from_json(hurt).error().text();
   // Any value in the place of any other is refused or read, and never crashes.
   const nlohmann::json values[] = {nullptr,
@@ -194,6 +196,102 @@ TEST(SessionFile, DamageIsARefusalNotACrash) {
   newer["nautilus_session"] = 99;
   EXPECT_NE(session_from_json(newer).error().why.find("newer version"), std::string::npos);
   EXPECT_FALSE(session_from_json(nlohmann::json(3)));
+}
+
+// Each value of it replaced or taken away: whoever reads the refusal learns where, and nothing of
+// how the reader is made.
+TEST(SessionFile, DamageIsToldInWordsOfTheFile) {
+  const std::string file = NAUTILUS_SOURCE_DIR "/tests/gui/attention_session.json";
+  std::ifstream in(file);
+  const nlohmann::json searched = nlohmann::json::parse(in);
+  ASSERT_TRUE(session_from_json(searched));
+  using Pointer = nlohmann::json::json_pointer;
+  int refused = 0;
+  const auto told = [&](const nlohmann::json& j, const std::string& what) {
+    const Expected<Session> s = session_from_json(j);
+    if (s) return;
+    ++refused;
+    const std::string text = s.error().text();
+    for (const char* internal : {"vector::", "json.exception", "_M_", "std::", "basic_string"})
+      EXPECT_EQ(text.find(internal), std::string::npos) << what << ": " << text;
+    EXPECT_TRUE(s.error().why.starts_with("damaged at its ") ||
+                what.starts_with("/nautilus_session"))
+        << what << ": " << text;
+  };
+  const nlohmann::json values[] = {
+      "many", 1e300, -1, 999999, nullptr, nlohmann::json::array(), true, nlohmann::json::object()};
+  for (nlohmann::json good : {session_to_json(made_up(6)), searched}) {
+    const nlohmann::json flat = good.flatten();
+    std::set<std::string> all;  // values, and what holds them
+    for (const auto& [path, old] : flat.items())
+      for (Pointer p(path); !p.empty(); p.pop_back()) all.insert(p.to_string());
+    for (const std::string& path : all) {
+      const Pointer at(path);
+      const nlohmann::json old = good[at];
+      for (const nlohmann::json& v : values) {
+        good[at] = v;
+        told(good, path + " = " + v.dump());
+      }
+      good[at] = old;
+      nlohmann::json& holder = good[at.parent_pointer()];
+      const nlohmann::json whole = holder;
+      if (holder.is_object())
+        holder.erase(at.back());
+      else
+        holder.erase(std::stoul(at.back()));
+      told(good, path + " taken away");
+      holder = whole;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  const auto why = [&](const char* path, const nlohmann::json& v) {
+    nlohmann::json j = session_to_json(made_up(6));
+    j[Pointer(path)] = v;
+    const Expected<Session> s = session_from_json(j);
+    return s ? std::string("read") : s.error().why;
+  };
+  EXPECT_EQ(why("/nodes/5/3", 4711)
+                .find("damaged at its candidate 5, decision: there is no string "
+                      "4711 among "),
+            0u)
+      << why("/nodes/5/3", 4711);
+  EXPECT_EQ(why("/result/best/0", 99),
+            "damaged at its result, best: there is no candidate 99 among 6");
+  EXPECT_EQ(why("/spec", 3), "damaged at its spec: 3 is no object");
+  EXPECT_EQ(why("/measured/1/source", 3),
+            "damaged at its measurement of candidate 1, source: 3 is no text");
+}
+
+TEST(SessionFile, TimesThatNoKernelTakes) {
+  const nlohmann::json good = session_to_json(made_up(6));
+  for (const nlohmann::json& bad : {nlohmann::json(1e308), nlohmann::json(-1e-6),
+                                    nlohmann::json("nan"), nlohmann::json("inf"), nlohmann::json()})
+    for (const size_t field : {6, 7}) {
+      nlohmann::json j = good;
+      j["nodes"][4][field] = bad;
+      const Expected<Session> s = session_from_json(j);
+      ASSERT_FALSE(s) << bad;
+      EXPECT_NE(s.error().why.find(field == 6 ? "candidate 4, predicted time: "
+                                              : "candidate 4, lower bound of the time: "),
+                std::string::npos)
+          << s.error().text();
+    }
+  // The order as written, of sizes that nobody runs.
+  nlohmann::json slow = good;
+  slow["nodes"][4][6] = 3e7;
+  slow["nodes"][5][6] = 0;
+  EXPECT_TRUE(session_from_json(slow));
+  for (const nlohmann::json& bad : {nlohmann::json(1e308), nlohmann::json(2e6), nlohmann::json(0),
+                                    nlohmann::json(-3), nlohmann::json("nan"), nlohmann::json()}) {
+    nlohmann::json j = good;
+    j["measured"]["1"]["seconds"] = bad;
+    const Expected<Session> s = session_from_json(j);
+    ASSERT_TRUE(s) << s.error().text();
+    EXPECT_FALSE(s->measured.contains(1)) << bad;
+    EXPECT_EQ(s->measured.size(), 2u);
+    EXPECT_EQ(s->result.note.find("the measurement of candidate 1 was left out: "), 0u)
+        << s->result.note;
+  }
 }
 
 // A file of the first version, as it was written then.
@@ -251,7 +349,9 @@ TEST(SessionFile, PipesAndDevicesAreRefused) {
   for (const std::string& path : {pipe, std::string("/dev/zero")}) {
     const auto s = load_session(path);
     ASSERT_FALSE(s);
-    EXPECT_NE(s.error().why.find("no regular file"), std::string::npos) << s.error().text();
+    EXPECT_NE(s.error().why.find(path == pipe ? "it is a pipe" : "it is a device"),
+              std::string::npos)
+        << s.error().text();
   }
   std::filesystem::remove(pipe);
 }

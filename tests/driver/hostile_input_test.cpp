@@ -1,8 +1,10 @@
 // Files and numbers that nobody means: refused by name, never a crash.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -54,6 +56,33 @@ TEST(HostileInput, ADirectoryIsNoScriptAndNoPlan) {
   EXPECT_EQ(refusal_of({"apply", "softmax", "--json", "--script", here})["why"],
             "it is a directory");
   EXPECT_EQ(refusal_of({"run", "softmax", "--json", "--plan", here})["why"], "it is a directory");
+}
+
+// What is there is named, and never waited for; nothing that is too large is read.
+TEST(HostileInput, WhatIsNoFileIsSaidToBeWhatItIs) {
+  namespace fs = std::filesystem;
+  const std::string pipe = write_temp("pipe.spec.cpp", "");
+  fs::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string folder = fs::temp_directory_path().string();
+  for (const char* verb : {"check", "explore", "run", "explain"}) {
+    EXPECT_EQ(refusal_of({verb, pipe, "--json"})["why"], "it is a pipe, not a file") << verb;
+    EXPECT_EQ(refusal_of({verb, folder, "--json"})["why"], "it is a directory") << verb;
+    EXPECT_EQ(refusal_of({verb, "/dev/stdin", "--json"})["why"], "it is a device, not a file");
+  }
+  EXPECT_EQ(refusal_of({"compile", pipe, "--json", "-o", folder})["why"],
+            "it is a pipe, not a file");
+  EXPECT_EQ(refusal_of({"corpus", "model", "--json", pipe})["why"], "it is a pipe, not a file");
+  fs::remove(pipe);
+  const std::string large = write_temp("large.naut", "naut 1\n");
+  fs::resize_file(large, uintmax_t{3} << 30);
+  const auto start = std::chrono::steady_clock::now();
+  const json r = refusal_of({"check", large, "--json"});
+  EXPECT_NE(r.dump().find("it has 3072 MB, more than "), std::string::npos) << r;
+  const json script = refusal_of({"apply", "softmax", "--json", "--script", large});
+  EXPECT_NE(script.dump().find("it has 3072 MB, more than "), std::string::npos) << script;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+  fs::remove(large);
 }
 
 TEST(HostileInput, NumbersAreNotReadAsOthers) {

@@ -10,6 +10,7 @@
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 
+#include "compiler/driver/exit_status.h"
 #include "tests/gui/artefacts.h"
 
 namespace nautilus::gui {
@@ -103,7 +104,7 @@ TEST(Program, BadRequestsEndWithAReason) {
       {{"--offscreen", "softmax#colour=red"}, "colour=red"},
       {{"--offscreen", "--select", "best", "softmax"}, "no best plan"},
       {{"--offscreen", "--select", "77", "softmax"}, "no candidate is '77'"},
-      {{"--offscreen", "--screenshot", "/dev/null/x", "softmax"}, "cannot be made"},
+      {{"--offscreen", "--screenshot", "/dev/null/x", "softmax"}, "/dev/null is no directory"},
       {{"--offscreen", "no_such_kernel"}, "no such file"},
       {{"--offscreen", "--lesson", "no_such_lesson"}, "no"}};
   for (const auto& [arguments, part] : cases) {
@@ -115,6 +116,24 @@ TEST(Program, BadRequestsEndWithAReason) {
   for (const char* help : {"--help", "-h"})
     EXPECT_TRUE(run({help}).out.startsWith("Usage: nautilus-explorer ")) << help;
   EXPECT_TRUE(run({"--version"}).out.startsWith("nautilus-explorer "));
+}
+
+// A place that takes no file is bad input, known before the work, as of nautilusc.
+TEST(Program, PlacesThatTakeNoFileAreBadInput) {
+  const QTemporaryDir dir;
+  const QString file = dir.filePath("a_file");
+  QFile made(file);
+  ASSERT_TRUE(made.open(QIODevice::WriteOnly));
+  for (const QString& to : {file, file + "/deeper", QString("/proc/pictures")}) {
+    const Ran r = run({"--offscreen", "--screenshot", to, "softmax"});
+    EXPECT_EQ(r.status, driver::kBadInput) << to.toStdString();
+    QProcess compiler;
+    compiler.start(NAUTILUS_BIN_DIR "/nautilusc", {"compile", "softmax", "-o", to});
+    ASSERT_TRUE(compiler.waitForFinished(60'000));
+    EXPECT_EQ(compiler.exitCode(), r.status) << to.toStdString();
+    const QString told = compiler.readAllStandardError();
+    EXPECT_EQ(r.err.section(": ", 1), told.section(": ", 1)) << told.toStdString();
+  }
 }
 
 TEST(Program, AnswersThatCannotBeWrittenAreAFailure) {

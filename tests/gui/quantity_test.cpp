@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
+#include <vector>
 
 namespace nautilus::gui {
 namespace {
@@ -39,6 +41,30 @@ TEST(Quantity, OutOfRange) {
   EXPECT_EQ(plain_text(NAN, "x"), "–");
   EXPECT_EQ(number_text(NAN), "–");
   EXPECT_EQ(si(5e21, "B"), "5000\u00a0EB");
+}
+
+// No number makes a text that a column has no room for.
+TEST(Quantity, EveryDoubleHasAShortText) {
+  std::vector<double> all = {0,        -0.0, NAN,     INFINITY, DBL_MAX, DBL_MIN,
+                             4.9e-324, 0.1,  999.999, 9.22e18,  1.84e19, 999999.7};
+  for (int k = -320; k <= 308; ++k) all.push_back(std::pow(10.0, k) * 1.2345);
+  for (const double size : all)
+    for (const double v : {size, -size})
+      for (const QString& text :
+           {si(v, "s"), si(v, "B/s"), si(v, {}), seconds_text(v), bytes_text(v), number_text(v),
+            plain_text(v, "x"), percent_text(v), whole_text(v), ratio_text(v)}) {
+        EXPECT_LE(text.size(), 20) << v << ' ' << text.toStdString();
+        EXPECT_FALSE(text.contains("inf") || text.contains("nan")) << text.toStdString();
+      }
+  EXPECT_EQ(si(1e308, "s"), "1e+290\u00a0Es");
+  EXPECT_EQ(seconds_text(1e-300), "1e-285\u00a0fs");
+  EXPECT_EQ(percent_text(1e300), "1e+302\u00a0%");
+  EXPECT_EQ(whole_text(1e5), "100000");
+  EXPECT_EQ(whole_text(9.3e18), "9.3e+18");
+  EXPECT_EQ(ratio_text(1e300), "1e+300");
+  EXPECT_EQ(ratio_text(1234), "1\u202f234");
+  EXPECT_EQ(ratio_text(0.5), "0.50");
+  EXPECT_EQ(ratio_text(0.004), "0.004");
 }
 
 TEST(Quantity, TimesBytesAndCounts) {

@@ -408,6 +408,27 @@ TEST(RollingUpdate, RefusalsCarryTheWitness) {
   EXPECT_NE(p.verdict.why.find("no correction"), std::string::npos) << words(p);
 }
 
+// Fusion points to the rolling update; where that is refused, it does not point to itself.
+TEST(RollingUpdate, RefusalsDoNotSuggestTheStepThatWasRefused) {
+  Builder b(make_context(), "shifted", {"M", "N"}, "[M, N] -> { : M >= 0 and N >= 0 }");
+  const char* ij = "0 <= i < M and 0 <= j < N";
+  b.tensor("x", TensorKind::Input, {"M", "N"})
+      .tensor("r", TensorKind::Temp, {"M"})
+      .tensor("y", TensorKind::Output, {"M", "N"});
+  b.statement("r", "i,j", ij, "i", {{"x", "i,j"}}, rd(0), over(ReduceOp::Max, {1}));
+  b.statement("y", "i,j", ij, "i,j", {{"x", "i,j"}, {"r", "i"}}, rd(0) - rd(1));
+  Session t(b.done());
+  const nlohmann::json params = {{"node", t.root()}, {"first", 0}, {"last", 1}, {"depth", 2}};
+  const Outcome fused = t.apply("fuse", params);
+  ASSERT_FALSE(fused.accepted());
+  EXPECT_NE(fused.verdict.suggest.find("rolling_update"), std::string::npos) << words(fused);
+  const Outcome rolled = t.apply("rolling_update", params);
+  ASSERT_FALSE(rolled.accepted());
+  EXPECT_NE(rolled.verdict.why.find("no correction of it is known"), std::string::npos)
+      << words(rolled);
+  EXPECT_EQ(rolled.verdict.suggest, "");
+}
+
 TEST(RollingUpdate, LegalFusionNeedsNoRepair) {
   Session t(two_pointwise(make_context()));
   const Outcome o =
