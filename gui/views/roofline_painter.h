@@ -53,8 +53,8 @@ class RooflinePainter {
   // Returns what it takes of `area`.
   QMarginsF paint_legend(QPainter& p, const QRectF& area, const RooflineLook& look);
   QColor colour(const RooflineLook& look, const CloudPoint& c) const;
-  // The marker of a level at a place: hollow, filled or ringed.
-  enum class Mark : uint8_t { Hollow, Filled, Ringed, Wrong };
+  // The marker of a level at a place.
+  using Mark = TimeMark;
   void marker(QPainter& p, QPointF at, int level, double size, const QColor& colour,
               Mark mark) const;
 
