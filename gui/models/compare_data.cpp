@@ -90,7 +90,10 @@ QString Metric::delta_text(size_t k) const {
   const double ratio = values[k] / values[0];
   if (ratio >= 1000) return QStringLiteral("×") + count_text(std::llround(ratio));
   if (ratio < 0.1) return QStringLiteral("×") + QString::number(ratio, 'g', 2);
-  return QStringLiteral("×") + QString::number(ratio, 'f', ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2);
+  const QString digits = QString::number(ratio, 'f', ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2);
+  // No digit that is shown tells them apart.
+  return digits == QStringLiteral("1.00") ? QStringLiteral("about the same")
+                                          : QStringLiteral("×") + digits;
 }
 
 std::vector<Metric> compare_metrics(const std::vector<Compared>& c,

@@ -75,6 +75,7 @@ void BudgetView::ask() {
     budget_.reset();
     asked_ = false;
     kernels_->clear();
+    show_kernels();
     about_->clear();
     return canvas_->set_message(nothing_selected(tr("to see what it takes")));
   }
@@ -95,6 +96,7 @@ void BudgetView::answer(Budget b) {
   budget_ = std::make_shared<const Budget>(std::move(b));
   if (budget_->refusal) {
     kernels_->clear();
+    show_kernels();
     about_->clear();
     return canvas_->set_message(refusal_text(*budget_->refusal));
   }
@@ -114,6 +116,7 @@ void BudgetView::answer(Budget b) {
     }
     kernels_->setCurrentIndex(longest);
   }
+  show_kernels();
   QString about = tr("%1, %2; counted from the memory IR, no compiler asked")
                       .arg(budget_->machine, budget_->target);
   if (!budget_->lowered_with.isEmpty())
@@ -122,6 +125,9 @@ void BudgetView::answer(Budget b) {
   about_->setToolTip(about_->text());
   canvas_->set_budget(budget_, longest);
 }
+
+// A plan that was refused, or for a machine that is not budgeted, has none to choose.
+void BudgetView::show_kernels() { kernels_->setVisible(kernels_->count() > 0); }
 
 int BudgetView::kernel() const { return kernels_->currentIndex(); }
 void BudgetView::show_kernel(int k) {

@@ -70,6 +70,7 @@ class RooflinePainter {
   void shading(Frame& f);
   void roofs(Frame& f);
   void labels(Frame& f);
+  bool clear(const Frame& f, size_t roof, const QPolygonF& place) const;
   bool label_diagonal(Frame& f, size_t roof, const QString& text, const QLineF& line);
   bool label_flat(Frame& f, size_t roof, const QString& text, const QLineF& line);
   bool label(Frame& f, size_t roof, const QString& text, QPointF at, double angle);
