@@ -53,6 +53,10 @@ BudgetView::BudgetView(Shared shared, QWidget* parent)
   connect(&shared_.document, &Document::options_changed, this, &BudgetView::ask);
   when_bench_fails([this](const QString&, const QString& why) {
     asked_ = false;
+    budget_.reset();  // of another candidate
+    kernels_->clear();
+    show_kernels();
+    about_->clear();
     canvas_->set_message(why);
   });
   connect(&shared_.theme, &Theme::changed, canvas_, QOverload<>::of(&QWidget::update));
