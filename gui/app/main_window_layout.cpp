@@ -99,11 +99,14 @@ void MainWindow::show_start_page(bool on) {
   explore_bar_->setVisible(!on);
   if (QToolBar* chips = findChild<QToolBar*>("chip-bar")) chips->setVisible(!on);
   if (on) return start_->setFocus();
+  const QSize wanted = size();
   restoreState(plain_layout_);
   const QByteArray own = QSettings().value("layout").toByteArray();
   if (own.isEmpty() || !restoreState(own)) arrange();
   start_->hide();
   if (ViewDock* lesson = dock("lesson")) lesson->hide();
+  // The plain layout has three rows: in a low window it asked for more room than it needs now.
+  if (size() != wanted && !isMaximized() && !isFullScreen()) resize(wanted);
 }
 
 bool MainWindow::reveal(const QString& name) {

@@ -8,9 +8,8 @@
 namespace nautilus::gui {
 namespace {
 
-constexpr int kLeastWidth = 640, kLeastHeight = 400;  // pixels
-constexpr int kMostSide = 16384;                      // pixels of the display
-constexpr double kMostPixels = 1 << 26;               // a quarter of a GiB
+constexpr int kMostSide = 16384;         // pixels of the display
+constexpr double kMostPixels = 1 << 26;  // a quarter of a GiB
 
 QString help_text(const QCommandLineParser& p) {  // which names the program only once it runs
   static const QRegularExpression usage("^Usage: \\S+");
@@ -95,13 +94,13 @@ std::optional<Early> parse_options(const QStringList& arguments, Options& out) {
     bool w = false, h = false;
     out.width = wh.value(0).toInt(&w);
     out.height = wh.value(1).toInt(&h);
-    if (wh.size() != 2 || !w || !h || out.width < kLeastWidth || out.height < kLeastHeight ||
-        out.width > kMostSide || out.height > kMostSide)
+    if (wh.size() != 2 || !w || !h || out.width < kLeastWindow.width() ||
+        out.height < kLeastWindow.height() || out.width > kMostSide || out.height > kMostSide)
       return bad(QString("--window-size '%1': WIDTHxHEIGHT in pixels from %2x%3 to %4x%4, such as "
                          "1600x1000")
                      .arg(p.value(size))
-                     .arg(kLeastWidth)
-                     .arg(kLeastHeight)
+                     .arg(kLeastWindow.width())
+                     .arg(kLeastWindow.height())
                      .arg(kMostSide));
   }
   const double factor = out.scale > 0 ? out.scale : 1, w = factor * out.width,

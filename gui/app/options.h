@@ -1,11 +1,15 @@
 // The command line.
 #pragma once
 
+#include <QSize>
 #include <QString>
 #include <QStringList>
 #include <optional>
 
 namespace nautilus::gui {
+
+// What the window can be at least, with every view: pixels of the interface.
+inline constexpr QSize kLeastWindow(800, 500);
 
 struct Options {
   QString file;  // may be a link, or the name of a corpus kernel

@@ -87,7 +87,10 @@ QString Metric::delta_text(size_t k) const {
   if (d == 0) return QStringLiteral("same");
   if (values[0] <= 0 || values[k] <= 0)
     return d > 0 ? QStringLiteral("more") : QStringLiteral("less");
-  return QStringLiteral("×") + ratio_text(values[k] / values[0]);
+  const QString digits = ratio_text(values[k] / values[0]);
+  // No digit that is shown tells them apart.
+  return digits == QStringLiteral("1.00") ? QStringLiteral("about the same")
+                                          : QStringLiteral("×") + digits;
 }
 
 std::vector<Metric> compare_metrics(const std::vector<Compared>& c,

@@ -277,6 +277,25 @@ int LessonRun::asked_questions() const {
   return n;
 }
 
+int LessonRun::predictions() const {
+  int n = 0;
+  for (int k = 0; k < count(); ++k) n += progress(k).answer && progress(k).guess;
+  return n;
+}
+
+// What nobody predicted is not wrong.
+QString LessonRun::score() const {
+  const int made = predictions(), without = asked_questions() - made;
+  QStringList out;
+  if (made > 0)
+    out << (made == 1 ? tr("%1 of 1 prediction right").arg(rights())
+                      : tr("%1 of %2 predictions right").arg(rights()).arg(made));
+  if (without > 0)
+    out << (without == 1 ? tr("1 answer without a prediction")
+                         : tr("%1 answers without a prediction").arg(without));
+  return out.join(QStringLiteral("  ·  "));
+}
+
 QString LessonRun::broken(const sched::SearchOptions& now) const {
   for (const std::string& what : lesson_.locked) {
     if (what == "machine" && now.machine.id != lesson_.machine)

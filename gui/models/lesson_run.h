@@ -77,6 +77,10 @@ class LessonRun : public QObject {
   QString judgement(int step) const;
   int rights() const;
   int asked_questions() const;  // answered or given up
+  int predictions() const;      // made, where the answer is known
+  // How many predictions were made and right, and how many answers were read without one; "": no
+  // question was answered yet.
+  QString score() const;
   // What of the lesson somebody changed although it is locked; "" if nothing.
   QString broken(const sched::SearchOptions& now) const;
 

@@ -36,8 +36,13 @@ PlanStagesPtr stages_of(const Workpiece& w, const CancelToken& cancel,
   if (!path.empty()) key += std::to_string(path.back().id);
   {
     const std::lock_guard lock(mutex);
+    // Never locked: the program of another bench, ending just then, would be dropped on this
+    // thread, and objects of isl stay within theirs.
+    const auto same = [&](const std::weak_ptr<const poly::Program>& p) {
+      return !p.owner_before(w.program) && !w.program.owner_before(p);
+    };
     for (const Known& k : known)
-      if (k.key == key && k.program.lock() == w.program) return k.stages;
+      if (k.key == key && same(k.program)) return k.stages;
   }
   auto made = std::make_shared<const PlanStages>(make_stages(w, cancel, path, spec));
   if (cancel.cancelled()) return made;

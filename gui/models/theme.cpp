@@ -63,6 +63,13 @@ QColor pick(bool dark, QRgb light_value, QRgb dark_value) {
 
 }  // namespace
 
+TimeMark time_mark_of(const std::optional<sched::MeasuredPlan>& m) {
+  return !m                 ? TimeMark::Hollow
+         : m->right.holds() ? TimeMark::Ringed
+         : m->right.fails() ? TimeMark::Wrong
+                            : TimeMark::Filled;
+}
+
 Theme::Theme(QObject* parent) : QObject(parent) { set_mode(Mode::System); }
 
 void Theme::set_mode(Mode m) {
@@ -94,6 +101,20 @@ QColor Theme::state(NodeState s) const { return series(look(s).series); }
 QString Theme::glyph(NodeState s) { return QString::fromUtf8(look(s).glyph); }
 QString Theme::star() { return QStringLiteral("★"); }
 QString Theme::state_words(NodeState s) { return look(s).words; }
+
+QString Theme::mark_words(TimeMark m) {
+  switch (m) {
+    case TimeMark::Hollow:
+      return QStringLiteral("predicted");
+    case TimeMark::Filled:
+      return QStringLiteral("measured, not compared");
+    case TimeMark::Ringed:
+      return QStringLiteral("measured, result right");
+    case TimeMark::Wrong:
+      return QStringLiteral("measured, result wrong");
+  }
+  return {};
+}
 
 QFont Theme::mono() const {
   QFont f = QFontDatabase::systemFont(QFontDatabase::FixedFont);

@@ -7,10 +7,17 @@
 #include <QObject>
 #include <QPalette>
 #include <QString>
+#include <optional>
 
 #include "autosched/search.h"
 
 namespace nautilus::gui {
+
+// How a time is known, drawn alike by the search tree and the roofline: hollow predicted, filled
+// measured, ringed when the outputs were right too, crossed out when they were wrong.
+enum class TimeMark : uint8_t { Hollow, Filled, Ringed, Wrong };
+inline constexpr int kTimeMarks = 4;
+TimeMark time_mark_of(const std::optional<sched::MeasuredPlan>& m);
 
 class Theme : public QObject {
   Q_OBJECT
@@ -28,6 +35,7 @@ class Theme : public QObject {
   static QString glyph(sched::NodeState s);  // one character: "✗" illegal, "★" best is star()
   static QString star();
   static QString state_words(sched::NodeState s);  // "over capacity"
+  static QString mark_words(TimeMark m);           // "measured, result right"
   QFont mono() const, ui() const;
   QPalette palette() const;  // for the widgets
 

@@ -53,6 +53,10 @@ BudgetView::BudgetView(Shared shared, QWidget* parent)
   connect(&shared_.document, &Document::options_changed, this, &BudgetView::ask);
   when_bench_fails([this](const QString&, const QString& why) {
     asked_ = false;
+    budget_.reset();  // of another candidate
+    kernels_->clear();
+    show_kernels();
+    about_->clear();
     canvas_->set_message(why);
   });
   connect(&shared_.theme, &Theme::changed, canvas_, QOverload<>::of(&QWidget::update));
@@ -75,6 +79,7 @@ void BudgetView::ask() {
     budget_.reset();
     asked_ = false;
     kernels_->clear();
+    show_kernels();
     about_->clear();
     return canvas_->set_message(nothing_selected(tr("to see what it takes")));
   }
@@ -95,6 +100,7 @@ void BudgetView::answer(Budget b) {
   budget_ = std::make_shared<const Budget>(std::move(b));
   if (budget_->refusal) {
     kernels_->clear();
+    show_kernels();
     about_->clear();
     return canvas_->set_message(refusal_text(*budget_->refusal));
   }
@@ -114,6 +120,7 @@ void BudgetView::answer(Budget b) {
     }
     kernels_->setCurrentIndex(longest);
   }
+  show_kernels();
   QString about = tr("%1, %2; counted from the memory IR, no compiler asked")
                       .arg(budget_->machine, budget_->target);
   if (!budget_->lowered_with.isEmpty())
@@ -122,6 +129,9 @@ void BudgetView::answer(Budget b) {
   about_->setToolTip(about_->text());
   canvas_->set_budget(budget_, longest);
 }
+
+// A plan that was refused, or for a machine that is not budgeted, has none to choose.
+void BudgetView::show_kernels() { kernels_->setVisible(kernels_->count() > 0); }
 
 int BudgetView::kernel() const { return kernels_->currentIndex(); }
 void BudgetView::show_kernel(int k) {

@@ -69,6 +69,7 @@ class BudgetView : public View {
 
  private:
   void ask();
+  void show_kernels();
   void answer(Budget b);
 
   std::shared_ptr<const Budget> budget_;

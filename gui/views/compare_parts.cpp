@@ -40,8 +40,10 @@ QVariant MetricTable::data(const QModelIndex& index, int role) const {
   const int column = index.column();
   if (role == Qt::ToolTipRole && column >= 2) {
     const QString ratio = m.delta_text(size_t(column - 2));
+    const bool times = ratio.startsWith(QStringLiteral("×"));
     return ratio.isEmpty() ? m.tip
-                           : ratio + tr(" of the first candidate's") + QLatin1Char('\n') + m.tip;
+                           : ratio + (times ? tr(" of the first candidate's") : QString()) +
+                                 QLatin1Char('\n') + m.tip;
   }
   if (column < 2) {
     if (role == Qt::DisplayRole) {
@@ -57,7 +59,8 @@ QVariant MetricTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole: {
       const QString value = metric_text(m.values[k], m.unit), ratio = m.delta_text(k);
       if (ratio.isEmpty()) return value;
-      const double d = m.delta(k);
+      // Neither way where nothing that is shown tells them apart.
+      const double d = ratio.contains(QStringLiteral("same")) ? 0 : m.delta(k);
       const QString arrow = d < 0 ? QStringLiteral("▼ ") : d > 0 ? QStringLiteral("▲ ") : QString();
       return value + QStringLiteral("   ") + arrow + ratio;
     }

@@ -62,23 +62,23 @@ void IterationScene::paint_axes(QPainter& p, const Theme& theme, const Panel& pa
   p.setFont(font);
   p.setPen(theme.muted());
   const QRectF& g = panel.grid;
+  // Arrows pass behind the numbers, and leave some room around them.
+  const auto number = [&](const QRectF& at, int how, int64_t k) {
+    const QString text = QString::number(k);
+    p.fillRect(p.boundingRect(at, how, text).adjusted(-2, 0, 2, 0), theme.background());
+    p.drawText(at, how, text);
+  };
   if (panel.choice.x >= 0) {
     const int64_t stride = label_stride(kCell * scale, 26);
     for (int64_t k = 0; k < panel.columns; k += stride)
-      p.drawText(
-          QRectF(g.left() + static_cast<double>(k) * kCell - kCell, g.top() - 18, 3 * kCell, 16),
-          Qt::AlignHCenter | Qt::AlignBottom, QString::number(panel.x0 + k));
+      number(QRectF(g.left() + static_cast<double>(k) * kCell - kCell, g.top() - 18, 3 * kCell, 16),
+             Qt::AlignHCenter | Qt::AlignBottom, panel.x0 + k);
   }
   if (panel.choice.y >= 0) {
     const int64_t stride = label_stride(kCell * scale, 16);
-    QColor patch = theme.background();  // arrows pass behind the numbers
-    patch.setAlphaF(0.8f);
-    for (int64_t k = 0; k < panel.rows; k += stride) {
-      const QRectF at(g.left() - 44, g.top() + static_cast<double>(k) * kCell, 38, kCell);
-      const QString number = QString::number(panel.y0 + k);
-      p.fillRect(p.boundingRect(at, Qt::AlignRight | Qt::AlignVCenter, number), patch);
-      p.drawText(at, Qt::AlignRight | Qt::AlignVCenter, number);
-    }
+    for (int64_t k = 0; k < panel.rows; k += stride)
+      number(QRectF(g.left() - 44, g.top() + static_cast<double>(k) * kCell, 38, kCell),
+             Qt::AlignRight | Qt::AlignVCenter, panel.y0 + k);
   }
   font.setItalic(true);
   p.setFont(font);

@@ -65,11 +65,9 @@ void LessonView::refresh() {
       locked << QString::fromStdString(poly::sizes_text(shared_.document.session().options.sizes));
   locks_->setText(tr("Locked: %1").arg(locked.join("  ·  ")));
   locks_->setVisible(!locked.isEmpty());
-  score_->setText(
-      tr("Step %1 of %2").arg(run_.at() + 1).arg(run_.count()) +
-      (run_.asked_questions() > 0
-           ? tr("  ·  %1 of %2 predictions right").arg(run_.rights()).arg(run_.asked_questions())
-           : QString()));
+  const QString score = run_.score();
+  score_->setText(tr("Step %1 of %2").arg(run_.at() + 1).arg(run_.count()) +
+                  (score.isEmpty() ? score : QStringLiteral("  ·  ") + score));
   bar_->setMaximum(run_.count());
   bar_->setValue(run_.reached() + (run_.finished() ? 1 : 0));
   const int scrolled = text_->verticalScrollBar()->value();

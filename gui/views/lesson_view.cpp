@@ -64,6 +64,7 @@ void LessonView::make_pages() {
   locks_->setWordWrap(true);
   locks_->setToolTip(tr("What this lesson speaks about cannot be changed while it is played"));
   score_ = new QLabel(page);
+  score_->setWordWrap(true);
   bar_ = new QProgressBar(page);
   bar_->setTextVisible(false);
   bar_->setFixedHeight(6);

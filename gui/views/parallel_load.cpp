@@ -64,6 +64,7 @@ void ParallelView::begin_making() {
   later_.stop();
   if (saved_) {
     all_candidates_ = (*saved_)["all"].toBool();
+    all_->setChecked(all_candidates_);
     shown_.clear();
     for (const QJsonValue& a : (*saved_)["axes"].toArray()) shown_.push_back(a["id"].toString());
   }

@@ -173,20 +173,21 @@ void ParallelView::make_actions() {
       if (!data_.axes().empty()) change(axis_);
     };
   };
-  add_command(tr("Logarithmic axis"), Qt::Key_L, tr("Scale of the chosen axis"),
-              axis([this](int a) { set_log(a, !data_.axes()[size_t(a)].log); }));
-  add_command(tr("Flip axis"), Qt::Key_F, tr("Turns the chosen axis upside down"),
-              axis([this](int a) { set_flip(a, !data_.axes()[size_t(a)].flip); }));
-  add_command(tr("Hide axis"), QKeySequence::Delete, tr("Takes the chosen axis away"),
-              axis([this](int a) { show_axis(data_.axes()[size_t(a)].column.id(), false); }));
-  add_command(tr("Clear brushes"), Qt::Key_Escape, tr("Lights all lines again"),
-              [this] { clear_brushes(); });
-  QAction* all = add_command(tr("Also without a time"), Qt::Key_A,
-                             tr("Shows candidates without a predicted time too"), [this] {
-                               all_candidates_ = !all_candidates_;
-                               reload();
-                             });
-  all->setCheckable(true);
+  log_ = add_command(tr("Logarithmic axis"), Qt::Key_L, tr("Scale of the chosen axis"),
+                     axis([this](int a) { set_log(a, !data_.axes()[size_t(a)].log); }));
+  flip_ = add_command(tr("Flip axis"), Qt::Key_F, tr("Turns the chosen axis upside down"),
+                      axis([this](int a) { set_flip(a, !data_.axes()[size_t(a)].flip); }));
+  hide_ =
+      add_command(tr("Hide axis"), QKeySequence::Delete, tr("Takes the chosen axis away"),
+                  axis([this](int a) { show_axis(data_.axes()[size_t(a)].column.id(), false); }));
+  clear_ = add_command(tr("Clear brushes"), Qt::Key_Escape, tr("Lights all lines again"),
+                       [this] { clear_brushes(); });
+  all_ = add_command(tr("Also without a time"), Qt::Key_A,
+                     tr("Shows candidates without a predicted time too"), [this](bool on) {
+                       all_candidates_ = on;
+                       reload();
+                     });
+  all_->setCheckable(true);
 }
 
 void ParallelView::contextMenuEvent(QContextMenuEvent* e) {
@@ -196,7 +197,7 @@ void ParallelView::contextMenuEvent(QContextMenuEvent* e) {
   if (!data_.axes().empty()) {
     const ParallelAxis& axis = data_.axes()[size_t(axis_)];
     menu.addSection(axis.column.title());
-    for (int n : {0, 1, 2}) menu.addAction(view_actions()[n]);
+    menu.addActions({log_, flip_, hide_});
     if (axis.brush)
       menu.addAction(tr("Clear its brush"), this,
                      [this, k = axis_] { set_brush(k, std::nullopt); });
@@ -210,7 +211,7 @@ void ParallelView::contextMenuEvent(QContextMenuEvent* e) {
     entry->setChecked(data_.axis(c.id()) >= 0);
     connect(entry, &QAction::toggled, this, [this, id = c.id()](bool on) { show_axis(id, on); });
   }
-  for (int n : {3, 4}) menu.addAction(view_actions()[n]);
+  menu.addActions({clear_, all_});
   menu.exec(e->globalPos());
 }
 

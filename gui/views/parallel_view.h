@@ -94,6 +94,7 @@ class ParallelView : public View {
   void paint_all(QPainter& p, bool cached);
   QColor line_colour(int index) const;
 
+  QAction *log_, *flip_, *hide_, *clear_, *all_;
   ParallelData data_;
   Making making_;
   std::vector<QString> shown_;  // ids of columns; empty: the default

@@ -22,6 +22,9 @@ class ReplayBar : public QWidget {
  public:
   ReplayBar(const Document& document, SearchTreeCanvas& canvas, QWidget* parent);
   QAction* by_time() const { return by_time_; }  // order or time
+  // Whether times are wanted, where they are known.
+  bool wants_time() const { return by_time_->isChecked(); }
+  void set_wants_time(bool on) { by_time_->setChecked(on); }
 
  private:
   void make_switch();

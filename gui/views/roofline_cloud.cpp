@@ -12,7 +12,6 @@ namespace {
 constexpr double kMarker = 7, kCell = 3;  // pixels
 constexpr size_t kStamps = 1200;          // more cells than that are painted as squares
 constexpr size_t kSuspects = 300;         // no more are marked one by one
-constexpr uint32_t kPoint = (1U << 30) - 1;
 
 // Opaque pixels of 32 bits, which squares can be written to.
 bool on_pixels(const QPainter& p) {

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <QPolygonF>
+#include <cmath>
+#include <unordered_set>
 
 #include "gui/views/roofline_painter.h"
 
 namespace nautilus::gui {
+
+inline constexpr uint32_t kPoint = (1U << 30) - 1;  // of a bin: index of its point, plus 1
 
 struct RooflinePainter::Frame {
   QPainter& p;
@@ -13,6 +17,15 @@ struct RooflinePainter::Frame {
   const RooflineLook& look;
   QRectF visible;                  // of the world, within the plot
   std::vector<QPolygonF> taken{};  // by labels
+  // While roofs are labelled: where points are, in squares of kSquare pixels of the plot, and
+  // whether labels keep off them and off other roofs.
+  static constexpr double kSquare = 6;
+  std::unordered_set<int64_t> dotted{};
+  bool choosy = false;
+  int64_t square(QPointF at) const {
+    const auto whole = [](double v) { return static_cast<int64_t>(std::floor(v / kSquare)); };
+    return whole(at.y() - look.plot.top()) << 20 | whole(at.x() - look.plot.left());
+  }
 
   // Whether a label fits there; then the place is taken.
   bool take(const QPolygonF& place) {

@@ -35,13 +35,11 @@ std::vector<RooflinePainter::Explained> RooflinePainter::explained(const Rooflin
       if (r.kind == Roof::Kind::Memory && r.level == name) name = r.name;
     out.push_back({As::Marker, static_cast<int>(k), Mark::Filled, theme_.muted(), name});
   }
-  out.push_back({As::Marker, 0, Mark::Hollow, ink, QStringLiteral("predicted")});
-  if (look.cloud.plain)
-    out.push_back({As::Marker, 0, Mark::Filled, ink, QStringLiteral("measured, not compared")});
-  if (look.cloud.right)
-    out.push_back({As::Marker, 0, Mark::Ringed, ink, QStringLiteral("measured, result right")});
-  if (look.cloud.wrong)
-    out.push_back({As::Marker, 0, Mark::Wrong, ink, QStringLiteral("measured, result wrong")});
+  for (int k = 0; k < kTimeMarks; ++k)
+    if (look.cloud.marks >> k & 1) {
+      const auto mark = static_cast<Mark>(k);
+      out.push_back({As::Marker, 0, mark, ink, Theme::mark_words(mark)});
+    }
   if (look.best >= 0)
     out.push_back({As::Star, 0, Mark::Filled, theme_.accent(), QStringLiteral("best")});
   if (look.path.size() > 1)

@@ -132,15 +132,47 @@ void RooflinePainter::hovered_roof(Frame& f) {
 // Along the line: bandwidths from the lower left, the slowest one below its line; arithmetic from
 // the right. Whole labels first, then without the source, where there is room.
 void RooflinePainter::labels(Frame& f) {
+  for (uint32_t cell : bins_) {
+    const QPointF at = f.at(f.look.cloud.points[(bin_of_[cell] & kPoint) - 1]);
+    if (f.look.plot.contains(at)) f.dotted.insert(f.square(at));
+  }
   for (bool secondary : {false, true})
     for (size_t k = 0; k < f.look.roofs.size(); ++k) {
       const Roof& r = f.look.roofs[k];
       const QLineF world = roof_line(f.look.roofs, k, f.visible);
       if (!r.shown || world.isNull() || r.secondary() != secondary) continue;
       const QLineF line(f.view.to_screen(world.p1()), f.view.to_screen(world.p2()));
-      for (const QString& text : {r.label(), QString(r.name + u' ' + r.value_text()), r.name})
-        if (r.diagonal() ? label_diagonal(f, k, text, line) : label_flat(f, k, text, line)) break;
+      const QStringList texts{r.label(), r.name + u' ' + r.value_text(), r.name};
+      const auto placed = [&](const QString& text) {
+        return r.diagonal() ? label_diagonal(f, k, text, line) : label_flat(f, k, text, line);
+      };
+      // Rather without the source than over points or another roof.
+      f.choosy = true;
+      if (std::any_of(texts.begin(), texts.end() - 1, placed)) continue;
+      f.choosy = false;
+      (void)std::any_of(texts.begin(), texts.end(), placed);
     }
+}
+
+// Whether no point and no other roof is there.
+bool RooflinePainter::clear(const Frame& f, size_t k, const QPolygonF& place) const {
+  const QPointF along = place[1] - place[0], across = place[3] - place[0];
+  const double length = QLineF(place[0], place[1]).length(),
+               height = QLineF(place[0], place[3]).length();
+  for (double x = 0; x <= length; x += Frame::kSquare)
+    for (double y = 0; y <= height; y += Frame::kSquare)
+      if (f.dotted.contains(f.square(place[0] + along * (x / length) + across * (y / height))))
+        return false;
+  for (size_t other = 0; other < f.look.roofs.size(); ++other) {
+    const QLineF world = roof_line(f.look.roofs, other, f.visible);
+    if (other == k || !f.look.roofs[other].shown || world.isNull()) continue;
+    const QLineF line(f.view.to_screen(world.p1()), f.view.to_screen(world.p2()));
+    for (int side = 0; side < 4; ++side)
+      if (line.intersects(QLineF(place[side], place[(side + 1) % 4]), nullptr) ==
+          QLineF::BoundedIntersection)
+        return false;
+  }
+  return true;
 }
 
 bool RooflinePainter::label_diagonal(Frame& f, size_t k, const QString& text, const QLineF& line) {
@@ -180,7 +212,9 @@ bool RooflinePainter::label(Frame& f, size_t k, const QString& text, QPointF at,
   t.rotate(angle);
   const QRectF box(-2, -h, w + 4, h);
   const QPolygonF place = t.map(QPolygonF(box));
-  if (!f.look.plot.contains(place.boundingRect()) || !f.take(place)) return false;
+  if (!f.look.plot.contains(place.boundingRect()) || (f.choosy && !clear(f, k, place)) ||
+      !f.take(place))
+    return false;
   f.p.save();
   f.p.setTransform(t, true);
   const QColor halo = faded(theme_.background(), 0.72);

@@ -53,8 +53,8 @@ class RooflinePainter {
   // Returns what it takes of `area`.
   QMarginsF paint_legend(QPainter& p, const QRectF& area, const RooflineLook& look);
   QColor colour(const RooflineLook& look, const CloudPoint& c) const;
-  // The marker of a level at a place: hollow, filled or ringed.
-  enum class Mark : uint8_t { Hollow, Filled, Ringed, Wrong };
+  // The marker of a level at a place.
+  using Mark = TimeMark;
   void marker(QPainter& p, QPointF at, int level, double size, const QColor& colour,
               Mark mark) const;
 
@@ -70,6 +70,7 @@ class RooflinePainter {
   void shading(Frame& f);
   void roofs(Frame& f);
   void labels(Frame& f);
+  bool clear(const Frame& f, size_t roof, const QPolygonF& place) const;
   bool label_diagonal(Frame& f, size_t roof, const QString& text, const QLineF& line);
   bool label_flat(Frame& f, size_t roof, const QString& text, const QLineF& line);
   bool label(Frame& f, size_t roof, const QString& text, QPointF at, double angle);

@@ -150,9 +150,9 @@ void RooflineCloud::make_points(const Document& d, const sched::SearchNode& n,
     c.wrong = found && found->right.fails();
     c.suspicious = achieved > 1.001 * std::max(p.roof, bound);
     to.push_back(c);
-    plain = plain || (c.measured && !c.right && !c.wrong);
-    right = right || c.right;
-    wrong = wrong || c.wrong;
+    marks |= 1U << static_cast<unsigned>(time_mark_of(found));
+    // Its prediction is drawn beside it.
+    if (c.measured && c.predicted_y != c.y) marks |= 1U << static_cast<unsigned>(TimeMark::Hollow);
     states |= 1U << static_cast<unsigned>(c.state);
   }
   std::stable_sort(to.begin() + static_cast<std::ptrdiff_t>(begin), to.end(),

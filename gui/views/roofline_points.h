@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gui/models/document.h"
+#include "gui/models/theme.h"
 
 namespace nautilus::gui {
 
@@ -41,8 +42,8 @@ struct RooflineCloud {
   std::vector<CloudPoint> points;   // those of one candidate are contiguous, outermost level first
   std::vector<Family> families;     // the fastest few
   int candidates = 0;               // with points
-  bool plain = false, right = false, wrong = false;  // some point was measured: not compared, ...
-  uint32_t states = 0;                               // that occur, a bit each
+  uint32_t marks = 0;               // how times are known: those that occur, a bit each
+  uint32_t states = 0;              // that occur, a bit each
 
   // Everything anew: `begin`, then `advance` until nothing is left, then `find_families`.
   void build(const Document& d);

@@ -90,6 +90,18 @@ QList<QJsonObject> SearchTreeView::export_rows() const {
   return rows;
 }
 
+QJsonObject SearchTreeView::viewport() const {
+  QJsonObject j = CanvasView::viewport();
+  j["replay_by_time"] = replay_->wants_time();
+  return j;
+}
+
+// What sessions of before do not say is the order.
+void SearchTreeView::set_viewport(const QJsonObject& j) {
+  CanvasView::set_viewport(j);
+  replay_->set_wants_time(j["replay_by_time"].toBool());
+}
+
 View* make_search_tree_view(Shared shared, QWidget* parent) {
   return new SearchTreeView(shared, parent);
 }

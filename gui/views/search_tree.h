@@ -15,6 +15,8 @@ class SearchTreeView : public CanvasView<SearchTreeCanvas> {
  public:
   SearchTreeView(Shared shared, QWidget* parent);
   QList<QJsonObject> export_rows() const override;
+  QJsonObject viewport() const override;
+  void set_viewport(const QJsonObject& j) override;
 
  Q_SIGNALS:
   // A candidate became the root of the picture (double click, Shift+Enter); 0: the whole tree.

@@ -189,7 +189,7 @@ void SearchTreePainter::candidate(Frame& f, int i, const QRectF& r, bool on) {
 
   const auto measured = f.look.document.measured(it.node);
   const QString glyph = best                                  ? Theme::star()
-                        : measured && measured->right.fails() ? QStringLiteral("\u2260")
+                        : measured && measured->right.fails() ? different()
                         : measured                            ? QStringLiteral("\u25cf")
                                                               : Theme::glyph(state);
   const TextCache::Lines& g = bold_.lines(glyph, -1, 1);

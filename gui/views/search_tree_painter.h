@@ -43,6 +43,9 @@ class SearchTreePainter {
 
  private:
   struct Frame;  // of one call of paint
+  struct Explained;
+  std::vector<Explained> explained(const TreeLook& look) const;
+  static QString different() { return QStringLiteral("\u2260"); }  // a wrong result's glyph
   void edges(Frame& f);
   void bars(Frame& f);
   void nodes(Frame& f);

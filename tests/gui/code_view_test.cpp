@@ -187,6 +187,27 @@ TEST_F(Coding, AnotherCandidateReplacesTheTexts) {
   EXPECT_NE(view.pane(2)->stage().lines, before);
 }
 
+TEST(BudgetViewTest, WithoutKernelsThereIsNoneToChoose) {
+  Desk desk;
+  BudgetView view(desk.shared(), nullptr);
+  view.resize(700, 500);
+  view.show();
+  auto* kernels = view.findChild<QComboBox*>();
+  ASSERT_TRUE(kernels);
+  EXPECT_FALSE(kernels->isVisible()) << "no candidate is selected";
+  desk.selection.select(desk.document.best().front());
+  ASSERT_TRUE(settle(view));
+  EXPECT_GT(kernels->count(), 0);
+  EXPECT_TRUE(kernels->isVisible());
+  sched::SearchOptions o = desk.document.session().options;
+  o.machine.id = o.machine.kind = "cpu";
+  desk.bench.set_options(o);
+  desk.document.set_options(o);
+  ASSERT_TRUE(settle(view));
+  EXPECT_EQ(kernels->count(), 0);
+  EXPECT_FALSE(kernels->isVisible());
+}
+
 TEST(BudgetViewTest, WhatLiesUnderTheMouseIsSelected) {
   Desk desk;
   BudgetView view(desk.shared(), nullptr);

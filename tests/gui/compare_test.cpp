@@ -27,6 +27,8 @@ TEST(CompareDataTest, DeltasSaturateAtTwo) {
   EXPECT_EQ(m.delta_text(0), "");
   EXPECT_EQ(m.delta_text(2), "×4.00");
   EXPECT_EQ(m.delta_text(5), "same");
+  EXPECT_EQ(metric({100, 100.4}).delta_text(1), "about the same") << "not ×1.00";
+  EXPECT_EQ(metric({100, 101}).delta_text(1), "×1.01");
   EXPECT_EQ(metric({0, 3}).delta_text(1), "more");
 }
 

@@ -215,6 +215,7 @@ TEST(LessonRun, WrongAndGivenUp) {
   run.set_answer(1, {10, -1, {"10"}});
   EXPECT_FALSE(run.right(1));
   EXPECT_EQ(run.judgement(1), "Not quite: it is 10.");
+  EXPECT_EQ(run.score(), "0 of 1 prediction right");
   LessonRun other;
   begin(other).next();
   other.give_up();
@@ -222,6 +223,8 @@ TEST(LessonRun, WrongAndGivenUp) {
   EXPECT_EQ(other.phase(), LessonPhase::Done);
   EXPECT_EQ(other.rights(), 0);
   EXPECT_EQ(other.asked_questions(), 1);
+  EXPECT_EQ(other.predictions(), 0);
+  EXPECT_EQ(other.score(), "1 answer without a prediction") << "nothing was predicted wrong";
 }
 
 TEST(LessonRun, WhatIsDoneMustBeWhatIsAsked) {
@@ -272,6 +275,7 @@ TEST(LessonRun, WhatIsDoneMustBeWhatIsAsked) {
   EXPECT_TRUE(run.finished());
   EXPECT_FALSE(run.can_go_next());
   EXPECT_EQ(run.rights(), 2);
+  EXPECT_EQ(run.score(), "2 of 2 predictions right  ·  1 answer without a prediction");
 }
 
 TEST(LessonRun, WhatComesToTheSameIsTheSame) {

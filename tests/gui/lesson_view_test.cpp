@@ -126,6 +126,10 @@ TEST(LessonView, ShowMeIsNoPrediction) {
   QTest::mouseClick(r.part("lesson-show"), Qt::LeftButton);
   EXPECT_EQ(r.view.run().phase(), LessonRun::Phase::Done);
   EXPECT_EQ(r.view.run().rights(), 0);
+  const auto labels = r.view.findChildren<QLabel*>();
+  EXPECT_TRUE(std::any_of(labels.begin(), labels.end(), [](const QLabel* l) {
+    return l->isVisible() && l->text().endsWith("1 answer without a prediction");
+  }));
 }
 
 // Another document ends the lesson; a lesson that is left behind says nothing any more.

@@ -62,6 +62,21 @@ TEST_F(Replay, ByTimeWithTheKeyboard) {
   EXPECT_FALSE(view.canvas()->replaying());
 }
 
+TEST_F(Replay, TheAxisIsSavedWithTheSession) {
+  open(true);
+  const QJsonObject by_order = view.viewport();
+  press(view.canvas(), Qt::Key_T);
+  ASSERT_EQ(slider->maximum(), 16'375);
+  const QJsonObject by_time = view.viewport();
+  view.set_viewport(by_order);
+  EXPECT_EQ(slider->maximum(), 100);
+  view.set_viewport(by_time);
+  EXPECT_EQ(slider->maximum(), 16'375);
+  EXPECT_EQ(order->text(), "time");
+  view.set_viewport({});  // one of before
+  EXPECT_EQ(slider->maximum(), 100);
+}
+
 TEST_F(Replay, WithoutTimesThereIsOrderAlone) {
   open(false);
   EXPECT_FALSE(order->isEnabled());

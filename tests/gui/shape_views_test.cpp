@@ -187,6 +187,22 @@ TEST_F(Lines, TheViewportComesBack) {
   EXPECT_EQ(view.lit(), lit);
 }
 
+// By their names, whichever place they have in the menu.
+TEST_F(Lines, TheCommandSaysWhetherAllAreShown) {
+  const auto& commands = view.view_actions();
+  const auto all = std::find_if(commands.begin(), commands.end(), [](const QAction* a) {
+    return a->text() == ParallelView::tr("Also without a time");
+  });
+  ASSERT_NE(all, commands.end());
+  const size_t timed = view.data().nodes().size();
+  const QJsonObject saved = view.viewport();
+  (*all)->trigger();
+  EXPECT_GT(view.data().nodes().size(), timed);
+  view.set_viewport(saved);
+  EXPECT_EQ(view.data().nodes().size(), timed);
+  EXPECT_FALSE((*all)->isChecked());
+}
+
 // 16 ms a frame with software rendering at 1920 x 1080, of processor time and the best of several,
 // so that what else the machine does is not counted.
 TEST(ParallelTimeTest, HundredThousandLines) {

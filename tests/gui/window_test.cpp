@@ -16,6 +16,7 @@
 #include "gui/app/chips_bar.h"
 #include "gui/app/key_sheet.h"
 #include "gui/app/notes_panel.h"
+#include "gui/app/options.h"
 #include "gui/app/palette.h"
 #include "gui/app/start_page.h"
 #include "gui/models/opening.h"
@@ -242,6 +243,56 @@ TEST(Window, ClosingDuringASearchAsks) {
   QTest::mouseClick(box->button(QMessageBox::Discard), Qt::LeftButton);
   EXPECT_TRUE(wait_until(5, [&] { return !w.isVisible(); }));
   EXPECT_FALSE(w.search().alive());
+}
+
+// While the question about what is not saved waits, another file is asked for: that is the one that
+// is opened, in whichever order the questions are answered.
+TEST(Window, TheFileAskedForLastIsOpened) {
+  for (const bool first_answered_first : {true, false}) {
+    SCOPED_TRACE(first_answered_first);
+    WindowRig rig;
+    MainWindow& w = *rig.window;
+    ASSERT_TRUE(rig.open("softmax"));
+    w.document().set_note(0, "not saved");
+    QList<QMessageBox*> asked;
+    for (const char* name : {"matmul", "layernorm"}) {
+      w.open(name);
+      QMessageBox* box = nullptr;
+      ASSERT_TRUE(wait_until(60, [&] {
+        for (auto* b : w.findChildren<QMessageBox*>("unsaved"))
+          if (!asked.contains(b)) box = b;
+        return box != nullptr;
+      }));
+      asked << box;
+    }
+    const auto discard = [&](int which) {
+      asked[which]->button(QMessageBox::Discard)->click();
+      rig.settle();
+    };
+    discard(first_answered_first ? 0 : 1);
+    EXPECT_EQ(w.document().session().kernel, first_answered_first ? "softmax" : "layernorm");
+    discard(first_answered_first ? 1 : 0);
+    EXPECT_EQ(w.document().session().kernel, "layernorm");
+  }
+}
+
+// What --window-size takes at least is what the window can be, with whatever is shown.
+TEST(Window, IsAsSmallAsItIsToldToBe) {
+  const QSize least = kLeastWindow;
+  WindowRig rig(least);
+  MainWindow& w = *rig.window;
+  EXPECT_EQ(w.size(), least) << "with the start page";
+  ASSERT_TRUE(rig.open("softmax"));
+  ASSERT_TRUE(rig.explore(20));
+  w.commands().run("go.best");
+  for (const View* v : w.views()) {
+    w.reveal(v->name());
+    rig.settle();
+    const QSize hint = w.minimumSizeHint();
+    EXPECT_EQ(w.grab().size(), least) << v->name().toStdString();
+    EXPECT_TRUE(hint.width() <= least.width() && hint.height() <= least.height())
+        << v->name().toStdString() << ": " << hint.width() << "x" << hint.height();
+  }
 }
 
 TEST(Window, LongAndManyFiltersDoNotWidenIt) {
