@@ -97,7 +97,9 @@ const std::vector<ModelKey>& model_keys(const std::string& kind) {
       {"unhidden", "1",
        "share of the other units' time that shows although it overlaps with the busiest unit's"},
       {"chained_unhidden", "1",
-       "the same of a block of warpgroups whose products wait for each other, alone on its unit", false},
+       "share of the lesser of lanes and special functions that shows beside the other where "
+       "products of a step wait for each other",
+       false},
       {"chained_step", "s",
        "what a step of warpgroups whose products wait for each other takes beside its work", false},
       {"chained_block", "s", "what their blocks take to begin and to end", false}};

@@ -95,33 +95,55 @@ TimeParts time_parts(const ResourceProfile& r, const Machine& m) {
   return p;
 }
 
+namespace {
+
+// Products, lanes and the reads of products from the scratch overlap where two groups of warps take
+// turns; one alone does them one after the other.
+double overlapped_seconds(const TimeParts& p, const ResourceProfile& r, const Machine& m,
+                          double turns) {
+  double top = 0, sum = get(p.levels, "shared");
+  for (auto& [u, t] : p.units) top = std::max(top, t), sum += t;
+  return top + (turns * r.groups < 2 ? 1.0 : m.figure("unhidden")) * (sum - top);
+}
+
+// Warpgroups whose products of a step wait for each other. Of two blocks on a unit one has products
+// while the other works on its rows. The groups of one run in step: the rows' work waits for the
+// first product and runs beside the second. Neither hides how a step begins (a group of more than
+// 64 rows does so several times) nor how a block begins and ends; another block does.
+double chained_seconds(const TimeParts& p, const ResourceProfile& r, const Machine& m,
+                       double turns) {
+  const double each = r.blocks / m.units, steps_each = r.steps / r.imbalance;
+  const double step = m.figure("chained_step", 2 * m.barrier_latency.value);
+  const double block = m.figure("chained_block", 2 * m.memory_latency.value);
+  const double waits = each * (steps_each * step * std::max(1.0, r.groups / 2) + block) / turns;
+  const double lanes = get(p.units, "lanes"), special = get(p.units, "special");
+  const double rows =
+      std::max(lanes, special) + m.figure("chained_unhidden", 1) * std::min(lanes, special);
+  const double matrix = get(p.units, "matrix");
+  if (turns < 2) return matrix / 2 + std::max(matrix / 2, rows) + waits;
+  return std::max(matrix, rows) +
+         m.figure("unhidden") * (std::min(matrix, rows) + get(p.levels, "shared")) + waits;
+}
+
+}  // namespace
+
 // The slowest of what overlaps, and the share of the rest that shows.
 double combined_seconds(const TimeParts& p, const ResourceProfile& r, const Machine& m) {
-  double top = 0, sum = 0, memory = 0;
-  for (auto& [u, t] : p.units) top = std::max(top, t), sum += t;
+  double memory = 0;
   const double unhidden = m.figure("unhidden");
   if (m.kind == "cpu") {
+    double top = 0;
+    for (auto& [u, t] : p.units) top = std::max(top, t);
     for (auto& [l, t] : p.levels) memory += l == "l1" ? unhidden * t : t;
     return p.fixed + std::max(top, memory) + unhidden * std::min(top, memory);
   }
   for (auto& [l, t] : p.levels) memory = std::max(memory, t);
   const double turns = std::min(p.resident, std::ceil(r.blocks / m.units));
-  // Products, lanes and the reads of products from the scratch overlap where two groups of warps
-  // take turns; one alone does them one after the other. The few groups that warpgroups leave room
-  // for cannot hide that the products of a step wait for each other (a group of more than 64 rows
-  // does so several times), nor how a block begins and ends; another block beside it does. Groups
-  // of one block run in step, and overlap less than blocks do.
-  sum += get(p.levels, "shared");
   const double each = r.blocks / m.units, steps_each = r.steps / r.imbalance;
-  double shows = turns * r.groups < 2 ? 1.0 : unhidden;
-  double waits = unhidden * each * steps_each * 2 * m.barrier_latency.value;
-  if (r.chained && r.fed) {
-    shows = turns < 2 ? m.figure("chained_unhidden", unhidden) : unhidden;
-    const double step = m.figure("chained_step", 2 * m.barrier_latency.value);
-    const double block = m.figure("chained_block", 2 * m.memory_latency.value);
-    waits = each * (steps_each * step * std::max(1.0, r.groups / 2) + block) / turns;
-  }
-  const double compute = top + shows * (sum - top) + waits;
+  const double compute = r.chained && r.fed
+                             ? chained_seconds(p, r, m, turns)
+                             : overlapped_seconds(p, r, m, turns) +
+                                   unhidden * each * steps_each * 2 * m.barrier_latency.value;
   // With one copy a block loads or computes; only other blocks on its unit fill the gaps. With
   // more, the pipeline fills and drains: one of its steps does not overlap, unless other blocks run
   // then.

@@ -19,7 +19,6 @@ std::vector<UnitOps> op_units(nautilus::Op op) {
     case Op::Exp2:
     case Op::Log2:
     case Op::Rsqrt:
-    case Op::Tanh:
       return {{"special", 1}};
     case Op::Exp:
     case Op::Log:
@@ -29,6 +28,8 @@ std::vector<UnitOps> op_units(nautilus::Op op) {
       return {{"special", 1}, {"fma", 2}};
     case Op::Sigmoid:
       return {{"special", 2}, {"fma", 3}};
+    case Op::Tanh:
+      return {{"special", 2}, {"fma", 11}};
     case Op::Erf:
       return {{"special", 1}, {"fma", 12}};
     case Op::Pow:

@@ -18,6 +18,21 @@ double unit_cost(const OpCosts& c, std::string_view unit) {
   return c.compare;
 }
 
+// Whether a wide factor of a product may be rounded to the other's narrow type (narrow.h), which
+// proves it later: exponentials, through masks and choices. A scaled one is not of those.
+bool may_be_rounded(const Graph& g, ClassId c, int depth) {
+  if (depth == 0) return false;
+  if (g.constant(c)) return true;
+  for (const ENode& n : g.nodes(g.find(c))) {
+    const NodeInfo& i = g.info(n);
+    const auto child = [&](size_t k) { return may_be_rounded(g, n.children[k], depth - 1); };
+    if (i.kind == Kind::Map && (i.op == Op::Exp || i.op == Op::Exp2)) return true;
+    if (i.kind == Kind::Map && i.op == Op::Select && child(1) && child(2)) return true;
+    if (i.kind == Kind::Mask && child(0) && child(1)) return true;
+  }
+  return false;
+}
+
 double scalar_cost(const Graph& g, const ENode& n, const OpCosts& c) {
   const NodeInfo& i = g.info(n);
   switch (i.kind) {
@@ -45,7 +60,11 @@ double scalar_cost(const Graph& g, const ENode& n, const OpCosts& c) {
     case Kind::Dot: {
       const Type a = g.at(n.children[0]).elem, b = g.at(n.children[1]).elem;
       if (!is_matrix_dot(a, b)) return 0.95 * c.fma;
-      return is_split_dot(a, b) ? c.split_dot * c.matrix : c.matrix;
+      if (!is_split_dot(a, b)) return c.matrix;
+      constexpr int kThrough = 4;  // masks and choices
+      const ClassId wide = n.children[type_bytes(a) > type_bytes(b) ? 0 : 1];
+      const bool rounded = g.numerics != Numerics::Strict && may_be_rounded(g, wide, kThrough);
+      return rounded ? c.matrix : c.split_dot * c.matrix;
     }
     default:
       return 0;

@@ -30,6 +30,18 @@ DEVICE float divide(float a, float b) {
   return q;
 }
 )"},
+      {"tanh_quick",
+       "",
+       {"exp2_approx"},
+       R"(// To 8 ulp, without a branch: a series near 0, else 1 - 2 / (1 + exp(2 |x|)).
+DEVICE float tanh_quick(float x) {
+  const float a = fabsf(x), s = a * a;
+  const float series = fmaf(fmaf(fmaf(fmaf(-8.8632357e-3f, s, 2.1869489e-2f), s, -5.3968254e-2f), s, 1.3333334e-1f), s, -3.3333334e-1f);
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + exp2_approx(a * 2.8853901f)));
+  return copysignf(a < 0.4f ? fmaf(a * s, series, a) : fmaf(-2.0f, r, 1.0f), x);
+}
+)"},
       {"sqrt_approx", "", {}, R"(DEVICE float sqrt_approx(float x) {
   float y;
   asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -139,7 +139,7 @@ std::string unary(Op op, const std::string& a, bool f64, Helpers& h) {
     case Op::Recip:
       return f64 ? "1.0 / " + in_parens(a) : call(h.use("divide"), {"1.0f", a});
     case Op::Tanh:
-      return call(f64 ? "tanh" : "tanhf", {a});
+      return f64 ? call("tanh", {a}) : call(h.use("tanh_quick"), {a});
     case Op::Erf:
       return call(f64 ? "erf" : "erff", {a});
     case Op::Sigmoid:
