@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <thread>
 
 #include "autosched/file.h"
 #include "compiler/driver/gpu_code.h"
+#include "compiler/runtime/extents.h"
 #include "compiler/runtime/gpu/driver.h"
 #include "compiler/runtime/gpu/execute.h"
 #include "compiler/runtime/process.h"
@@ -22,10 +24,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
 struct TuneFlags {
   std::string target, output, session;
   int candidates = 32, jobs = 0, repeats = 20, finalists = 4, rounds = 3;
-  double limit = 300;
+  double limit = 60;
   bool flush = false;
 };
 
@@ -38,9 +42,11 @@ struct Candidate {
   json ran;              // what `run` answered; null if it did not
   std::string why;       // no time; "" if there is one
   std::vector<double> seconds = {};
+  bool wrong = false;  // ran, and its outputs were not the reference's
 
-  bool good() const { return why.empty() && !seconds.empty(); }
-  // Of the samples; the first of a finalist was taken beside other work and is not among them.
+  bool good() const { return !wrong && !seconds.empty(); }
+  bool again() const { return good() && seconds.size() > 1; }
+  // Median of the samples; the first of several was taken beside other work and is not among them.
   double time() const {
     std::vector<double> s = seconds;
     if (s.size() > 1) s.erase(s.begin());
@@ -53,8 +59,9 @@ struct Candidate {
 class Scratch {
  public:
   Scratch() {
-    std::string path = (fs::temp_directory_path() / "nautilus-tune-XXXXXX").string();
-    if (mkdtemp(path.data())) path_ = path;
+    std::error_code none;
+    std::string path = (fs::temp_directory_path(none) / "nautilus-tune-XXXXXX").string();
+    if (!none && mkdtemp(path.data())) path_ = path;
   }
   ~Scratch() {
     std::error_code none;
@@ -102,34 +109,40 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
 
 class Tuning {
  public:
+  // `device`: its name. `scratch`: a folder for plans, locks and what children leave.
   Tuning(const Input& in, const Loaded& loaded, const Searched& found, const SearchFlags& search,
-         const TuneFlags& flags, const sched::Machine& machine)
+         const TuneFlags& flags, const sched::Machine& machine, std::string device,
+         std::string scratch)
       : in_(in),
         loaded_(loaded),
         found_(found),
         search_(search),
         flags_(flags),
-        machine_(machine) {}
+        machine_(machine),
+        device_(std::move(device)),
+        scratch_(std::move(scratch)) {}
 
   int run() {
-    if (scratch_.path().empty())
-      return fail(in_.json,
-                  {"make a folder for plans", fs::temp_directory_path().string(),
-                   "it cannot be made", "TMPDIR names another place"},
-                  kEnvironment);
     pick();
-    if (candidates_.empty())
+    if (candidates_.empty()) {
+      const bool none = passed_over_.empty();
       return fail(in_.json,
                   {"find a plan that becomes a kernel", loaded_.program.name,
-                   passed_over_.empty() ? "no complete plan within the budget" : passed_over_[0],
+                   interrupted() ? "interrupted"
+                   : none        ? "no complete plan within the budget"
+                                 : passed_over_[0],
                    "more --seconds or --max-plans"},
-                  passed_over_.empty() ? kBudget : kNo);
+                  none || interrupted() ? kBudget : kNo);
+    }
     measure();
     std::vector<Candidate*> order = ranked();
     if (order.size() > static_cast<size_t>(flags_.finalists))
       order.resize(static_cast<size_t>(flags_.finalists));
     if (order.size() > 1) repeat(order);
     order = ranked();
+    // One that was timed alone is not compared with one that was not.
+    std::stable_partition(order.begin(), order.end(),
+                          [](const Candidate* c) { return c->again(); });
     return report(order.empty() ? nullptr : order.front());
   }
 
@@ -140,7 +153,7 @@ class Tuning {
   const SearchFlags& search_;
   const TuneFlags& flags_;
   const sched::Machine& machine_;
-  Scratch scratch_;
+  const std::string device_, scratch_;
   std::vector<Candidate> candidates_;
   std::vector<std::string> passed_over_;  // why, of plans that no kernel could be made of
 
@@ -167,9 +180,13 @@ class Tuning {
         passed_over_.push_back(knobs_text(r.nodes[node].knobs) + ": " + code.error().text());
         continue;
       }
+      if (code->choice.plan.knobs != plan->knobs) {
+        passed_over_.push_back(knobs_text(plan->knobs) + ": does not fit without smaller tiles");
+        continue;
+      }
       if (!sources.insert(code->source.text).second) continue;
       Candidate made{node, *plan, structure_text(r, node), r.nodes[node].seconds, "", nullptr, ""};
-      made.file = scratch_.path() + "/plan" + std::to_string(candidates_.size()) + ".json";
+      made.file = scratch_ + "/plan" + std::to_string(candidates_.size()) + ".json";
       std::ofstream(made.file) << sched::plan_to_json(*plan).dump();
       candidates_.push_back(std::move(made));
     }
@@ -179,37 +196,67 @@ class Tuning {
   std::vector<std::string> arguments(const Candidate& c, int repeats, bool check) const {
     std::vector<std::string> a{"run", in_.spec};
     if (!in_.kernel.empty()) a.insert(a.end(), {"--kernel", in_.kernel});
-    a.insert(a.end(), {"--plan", c.file, "--on", "gpu", "--json", "--machine", search_.machine,
-                       "--target", flags_.target, "--numerics", search_.numerics, "--repeats",
-                       std::to_string(repeats), "--turns", scratch_.path() + "/turns"});
+    a.insert(a.end(),
+             {"--plan", c.file, "--on", "gpu", "--json", "--machine", search_.machine, "--target",
+              flags_.target, "--numerics", search_.numerics, "--repeats", std::to_string(repeats),
+              "--limit", std::to_string(flags_.limit), "--turns", scratch_ + "/turns"});
     if (flags_.flush) a.push_back("--flush");
     if (!check) a.push_back("--no-check");
-    a.push_back("--size");
-    for (const auto& [name, value] : loaded_.sizes) a.push_back(name + "=" + std::to_string(value));
+    add_sizes(a);
     return a;
   }
+  void add_sizes(std::vector<std::string>& a) const {
+    if (!loaded_.sizes.empty()) a.push_back("--size");
+    for (const auto& [name, value] : loaded_.sizes) a.push_back(name + "=" + std::to_string(value));
+  }
 
-  // Compiles, checks and runs a candidate in a child process, whose end it cannot outlive.
+  // Compiles, checks and runs a candidate in a child process, whose end it cannot outlive. What it
+  // said before stands if it does not answer this time, but for wrong outputs.
   void run_candidate(Candidate& c, int repeats, bool check) {
-    auto end = runtime::run_child(runtime::worker_program(), arguments(c, repeats, check), {},
-                                  {flags_.limit, 0, &interrupted(), runtime::kWholeLog, false});
-    c.why = !end             ? end.error().text()
-            : end->stopped   ? "interrupted"
-            : end->timed_out ? "more than " + human_time(flags_.limit)
-                             : "";
-    if (!c.why.empty()) return;
-    const json j = answer_in(end->log);
-    if (j.is_null()) {
-      c.why = end->signal ? "killed by " + runtime::signal_text(end->signal) : end->log;
-    } else if (j.contains("error")) {
-      c.why = j["error"].value("why", j["error"].dump());
-    } else if (!j.value("passed", false)) {
+    const auto end = runtime::run_child(runtime::worker_program(), arguments(c, repeats, check), {},
+                                        {kUnlimited, 0, &interrupted(), runtime::kWholeLog, false});
+    const json j = end ? answer_in(end->log) : json(nullptr);
+    const auto get = [&](const char* key) { return j.value(key, std::string()); };
+    std::string why;
+    if (!end)
+      why = end.error().text();
+    else if (end->stopped)
+      why = "interrupted";
+    else if (j.is_null())
+      why = end->signal ? "killed by " + runtime::signal_text(end->signal) : end->log;
+    else if (j.contains("error"))
+      why = j["error"].value("why", j["error"].dump());
+    else if (j.contains("knobs") && j["knobs"] != json(c.plan.knobs))
+      why = "its registers spill; it ran with smaller tiles";
+    else if (!j.value("passed", false))
+      why = get("failure").empty() ? "wrong result" : get("failure");
+    else if (!sched::is_kernel_time(j.value("seconds", 0.0)))
+      why = "its time could not be measured";
+    if (why.empty()) {
       c.ran = j;
-      c.why = j.value("failure", "wrong result");
-    } else {
-      c.ran = j;
-      c.seconds.push_back(j.value("seconds", 0.0));
+      c.why = "";
+      c.seconds.push_back(j["seconds"]);
+      return;
     }
+    c.wrong |= j.is_object() && get("failure").starts_with("wrong result");
+    if (c.wrong || c.seconds.empty()) c.why = why;
+    if (c.wrong || c.ran.is_null()) c.ran = j;
+  }
+
+  // As many as there are cores, and as the host has room for: each holds its tensors in double
+  // precision beside those that the device gets, while it waits for its turn.
+  size_t most_jobs() const {
+    double bytes = 1;
+    if (const auto bound = runtime::instantiate_for_run(loaded_.program, loaded_.sizes))
+      for (const poly::Tensor& t : bound->tensors)
+        if (t.kind != poly::TensorKind::Temp)
+          bytes += 3 * 8.0 *
+                   static_cast<double>(runtime::element_count(runtime::extents_of(*bound, t.name)));
+    const double room =
+        static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    const double fit = std::max(1.0, room / 2 / bytes);
+    return static_cast<size_t>(
+        std::min<double>(fit, std::max(1u, std::thread::hardware_concurrency())));
   }
 
   // Each once: compiled and checked side by side, one at a time on the device.
@@ -236,12 +283,13 @@ class Tuning {
                         (best > 0 ? ", best " + human_time(best) : ""));
       }
     };
-    const size_t jobs = flags_.jobs > 0 ? static_cast<size_t>(flags_.jobs)
-                                        : std::max(1u, std::thread::hardware_concurrency());
+    const size_t jobs = flags_.jobs > 0 ? static_cast<size_t>(flags_.jobs) : most_jobs();
     std::vector<std::thread> workers;
     for (size_t n = 0; n < std::min(jobs, candidates_.size()); ++n) workers.emplace_back(work);
     for (std::thread& w : workers) w.join();
     progress.clear();
+    for (Candidate& c : candidates_)
+      if (c.seconds.empty() && c.why.empty()) c.why = "interrupted";
   }
 
   // The finalists again, in turns, while nothing else runs: the clock follows the load.
@@ -252,7 +300,7 @@ class Tuning {
         if (interrupted()) return;
         progress.update("again: round " + std::to_string(round + 1) + " of " +
                         std::to_string(flags_.rounds));
-        run_candidate(*c, 2 * flags_.repeats, false);
+        run_candidate(*c, flags_.repeats, false);
       }
     progress.clear();
   }
@@ -283,39 +331,33 @@ class Tuning {
   }
 
   // The session with what was measured; then the winner's files.
-  std::optional<Refusal> write(const Candidate& best) {
+  std::optional<Refusal> write(const Candidate* best) const {
     if (!flags_.session.empty()) {
       sched::Session s = session_of(loaded_, found_);
-      for (const Candidate& c : candidates_)
-        if (c.ran.is_object())
-          s.measured[c.node] = {c.good() ? c.time() : c.ran.value("seconds", 0.0), c.good(),
-                                "nautilusc tune on " + device()};
+      for (const Candidate& c : candidates_) {
+        const double once = c.ran.is_object() ? c.ran.value("seconds", 0.0) : 0;
+        if (c.good() || (c.wrong && sched::is_kernel_time(once)))
+          s.measured[c.node] = {c.good() ? c.time() : once, c.good(),
+                                "nautilusc tune on " + device_};
+      }
       if (auto bad = sched::save_session(s, flags_.session)) return bad;
     }
-    if (flags_.output.empty()) return std::nullopt;
+    if (flags_.output.empty() || !best) return std::nullopt;
     std::vector<std::string> a{"compile", in_.spec};
     if (!in_.kernel.empty()) a.insert(a.end(), {"--kernel", in_.kernel});
-    a.insert(a.end(), {"--plan", best.file, "--json", "--machine", search_.machine, "--target",
-                       flags_.target, "-o", flags_.output, "--size"});
-    for (const auto& [name, value] : loaded_.sizes) a.push_back(name + "=" + std::to_string(value));
-    const auto end =
-        runtime::run_child(runtime::worker_program(), a, {},
-                           {flags_.limit, 0, &interrupted(), runtime::kWholeLog, false});
+    a.insert(a.end(), {"--plan", best->file, "--json", "--machine", search_.machine, "--target",
+                       flags_.target, "-o", flags_.output});
+    add_sizes(a);
+    // To its end, also after a Ctrl-C: what was measured is not lost.
+    const auto end = runtime::run_child(runtime::worker_program(), a, {},
+                                        {kUnlimited, 0, nullptr, runtime::kWholeLog, false});
     if (!end) return end.error();
+    if (end->status == kGood && end->signal == 0) return std::nullopt;
     const json j = answer_in(end->log);
-    if (end->status == kGood && end->signal == 0 && !end->timed_out && !end->stopped)
-      return std::nullopt;
     return Refusal{
         "write the fastest plan's files", flags_.output,
         j.is_object() && j.contains("error") ? j["error"].value("why", end->log) : end->log,
         "another directory with -o"};
-  }
-
-  std::string device() const {
-    for (const Candidate& c : candidates_)
-      if (c.ran.is_object() && c.ran.contains("device"))
-        return c.ran["device"].value("name", "the GPU");
-    return "the GPU";
   }
 
   int report(const Candidate* best) {
@@ -328,20 +370,22 @@ class Tuning {
     // The search alone would have taken the first that becomes a right kernel.
     const auto first = std::find_if(candidates_.begin(), candidates_.end(),
                                     [](const Candidate& c) { return c.good(); });
-    if (best)
-      if (auto bad = write(*best)) return fail(in_.json, *bad, kEnvironment);
-    const int status = interrupted() ? kBudget : best ? kGood : kNo;
+    const std::optional<Refusal> unwritten = write(best);
+    const int status = unwritten ? kEnvironment : interrupted() ? kBudget : best ? kGood : kNo;
+    if (unwritten) std::cerr << unwritten->text() << "\n";
     if (in_.json) {
       json out{{"name", loaded_.program.name},
                {"sizes", loaded_.sizes},
                {"machine", search_.machine},
                {"target", flags_.target},
                {"numerics", search_.numerics},
-               {"device", device()},
+               {"device", device_},
                {"plans_costed", found_.result.plans_costed},
                {"candidates", json::array()},
                {"passed_over", passed_over_},
-               {"rank_correlation", correlation}};
+               {"rank_correlation", correlation},
+               {"notes", loaded_.notes}};
+      if (unwritten) out["not_written"] = unwritten->text();
       for (const Candidate& c : candidates_) out["candidates"].push_back(candidate_json(c));
       if (best) {
         out["best"] = candidate_json(*best);
@@ -354,7 +398,8 @@ class Tuning {
     }
     std::cout << loaded_.program.name << " at";
     for (const auto& [name, value] : loaded_.sizes) std::cout << " " << name << "=" << value;
-    std::cout << " on " << device() << "\n";
+    std::cout << " on " << device_ << "\n";
+    for (const std::string& n : loaded_.notes) std::cout << "  (" << n << ")\n";
     for (const Candidate* c : ranked())
       std::cout << (c == best ? "* " : "  ") << human_time(c->time()) << " (predicted "
                 << human_time(c->predicted) << ")  " << knobs_text(c->plan.knobs) << "  "
@@ -399,13 +444,22 @@ int tune(const Input& in, SearchFlags search, TuneFlags f) {
     return fail(in.json,
                 {"tune", "", "no CUDA compiler is found", "./nautilus cuda, or nvcc on PATH"},
                 kEnvironment);
+  const Scratch scratch;
+  if (scratch.path().empty())
+    return fail(
+        in.json,
+        {"tune", "", "no folder can be made for temporary files", "TMPDIR names another place"},
+        kEnvironment);
+  setenv("TMPDIR", scratch.path().c_str(),
+         1);  // what children leave when they are ended goes with it
   int status = kGood;
   auto loaded = load(in, true, status);
   if (!loaded) return status;
   auto found = run_search(*loaded, search, in.json, status);
   if (!found) return status;
+  interrupted() = false;  // a Ctrl-C ended the search: what it found is measured
   interruptible() = true;
-  status = Tuning(in, *loaded, *found, search, f, *machine).run();
+  status = Tuning(in, *loaded, *found, search, f, *machine, device->name, scratch.path()).run();
   interruptible() = false;
   return status;
 }
@@ -442,7 +496,7 @@ void add_tune(CLI::App& app, int& status) {
   verb->add_option("--rounds", f->rounds, "how often they are")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  verb->add_option("--limit", f->limit, "seconds that one candidate may take")
+  verb->add_option("--limit", f->limit, "seconds that a candidate may take on the device")
       ->check(amount(1e-3, 1e6))
       ->capture_default_str();
   verb->add_flag("--flush", f->flush, "empty the L2 cache before each timed run");

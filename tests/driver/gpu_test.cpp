@@ -458,6 +458,28 @@ TEST(Gpu, TuneKeepsTheFastestThatIsRight) {
   EXPECT_EQ(saved["measured"].size(), size_t(right + wrong));
 }
 
+// What was measured before a Ctrl-C stands, and is written.
+TEST(Gpu, TuneInterruptedKeepsWhatItHas) {
+  const Setting fake("NAUTILUS_LIBCUDA", NAUTILUS_FAKE_CUDA),
+      compiler("NAUTILUS_NVCC", doubling_compiler());
+  const std::string spec = write_temp("doubling.naut", kDoubling), out = folder("interrupted-tune"),
+                    session = folder("interrupted.nautilus.json");
+  // Long enough for the first measurements, and far less than a million rounds take.
+  const Ran r =
+      nautilusc({"tune", spec, "--size", "N=1000", "--max-plans", "40", "--seconds", "60",
+                 "--finalists", "2", "--rounds", "1000", "-o", out, "--session", session, "--json"},
+                10);
+  EXPECT_EQ(r.status, kBudget) << r.err << r.out;
+  const json j = r.json();
+  ASSERT_TRUE(j.contains("best")) << r.out;
+  EXPECT_GT(j["best"]["samples"].size(), 1u);
+  EXPECT_TRUE(fs::exists(out + "/plan.json"));
+  const json saved = json::parse(slurp(session), nullptr, false);
+  ASSERT_TRUE(saved.is_object());
+  for (const json& c : j["candidates"])
+    EXPECT_EQ(c["why"].get<std::string>().empty(), c.contains("seconds")) << c;
+}
+
 TEST(Gpu, TuneSaysWhyThereIsNothing) {
   const std::string spec = write_temp("doubling.naut", kDoubling);
   const std::vector<std::string> args{"tune", spec,        "--size", "N=1000", "--max-plans",

@@ -3,9 +3,10 @@ load, so only ratios of runs side by side mean anything.
 
     python3 tests/gpu/peers.py --program build/gpu-host/bin/nautilusc --out results
 
-Needs a GPU and PyTorch. Peers: cuDNN's attention (scaled_dot_product_attention), torch.matmul. L2 is not flushed. Six rounds of ten
-launches each, medians. Values are compared with double precision (attention: the first four heads). Writes results/peers.csv; exit
-status 1 if a kernel does not compile or is off by more than 1e-2 of the largest value.
+Needs a GPU and PyTorch. Peers: cuDNN's attention (scaled_dot_product_attention); FlexAttention, compiled, for variants that cuDNN does
+not have; torch.matmul; for row reductions the faster of PyTorch's own and torch.compile's. L2 is not flushed. Six rounds of ten launches
+each, medians. Values are compared with double precision (attention: the first four heads). Writes results/peers.csv; exit status 1 if
+a kernel does not compile or is off by more than 1e-2 of the largest value.
 """
 import argparse
 import concurrent.futures
@@ -20,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from cases import PROGRAM, call, programs, text
+from cases import PROGRAM, call, programs, reason, text
 from symbolic import REFERENCE
 
 CAUSAL = {"B": 1, "H": 32, "N": 4096, "M": 4096, "D": 128}
@@ -35,27 +36,75 @@ CASES = [
     ("attention_mla", {"B": 1, "H": 32, "N": 4096, "M": 4096, "D": 192, "E": 128}),
     ("matmul", {"N": 4096, "M": 4096, "K": 4096}),
     ("matmul", {"N": 8192, "M": 8192, "K": 8192}),
+    ("attention_softcap", CAUSAL),
+    ("attention_alibi", CAUSAL),
+    ("attention_window", {**CAUSAL, "W": 1024}),
+    ("attention_prefix_lm", {"B": 1, "H": 32, "N": 4096, "A": 512, "D": 128}),
+    ("softmax", {"N": 16384, "M": 4096}),
+    ("rmsnorm", {"N": 16384, "D": 4096}),
+    ("layernorm", {"N": 16384, "D": 4096}),
 ]
+ROWS = {
+    "softmax": lambda x: torch.softmax(x, -1),
+    "rmsnorm": lambda x, w: F.rms_norm(x, x.shape[-1:], w),
+    "layernorm": lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b),
+}
 
 
-def peer(name, inputs):
+class Variant:
+    """A form of attention by its scores and its mask, as FlexAttention takes them; all have as many queries as keys."""
+
+    def __init__(self, at, score=lambda s, h, i, j, more: s, mask=lambda i, j: i >= j):
+        self.at, self.score, self.mask = at, score, mask
+
+    def compiled(self, inputs):
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+        q, k, v, *more = inputs
+        n = self.at["N"]
+        blocks = create_block_mask(lambda b, h, i, j: self.mask(i, j), None, None, n, n)
+        run = torch.compile(flex_attention, dynamic=False)
+        score = lambda s, b, h, i, j: self.score(s, h, i, j, more)
+        return lambda: run(q, k, v, score_mod=score, block_mask=blocks)
+
+    def reference(self, inputs):
+        q, k, v, *more = inputs
+        q, k, v = (t[:1, :4].double() for t in (q, k, v))
+        i = torch.arange(q.shape[2], device=q.device).view(-1, 1)
+        j = torch.arange(k.shape[2], device=q.device).view(1, -1)
+        h = torch.arange(4, device=q.device).view(-1, 1, 1)
+        s = self.score(q @ k.mT / q.shape[-1] ** 0.5, h, i, j, more)
+        return torch.softmax(s.masked_fill(~self.mask(i, j), -torch.inf), -1) @ v
+
+
+def variant(name, at):
+    """None where cuDNN has it."""
+    if name == "attention_softcap":
+        return Variant(at, score=lambda s, h, i, j, more: 50.0 * torch.tanh(s / 50.0))
+    if name == "attention_alibi":
+        return Variant(at, score=lambda s, h, i, j, more: s + more[0][h] * (j - i))
+    if name == "attention_window":
+        return Variant(at, mask=lambda i, j: (i >= j) & (j > i - at["W"]))
+    if name == "attention_prefix_lm":
+        return Variant(at, mask=lambda i, j: (i >= j) | (j < at["A"]))
+    return None
+
+
+def peers(name, at, inputs):
     if name == "matmul":
-        return lambda: torch.matmul(*inputs)
+        return [lambda: torch.matmul(*inputs)]
+    if name in ROWS:
+        fast = torch.compile(ROWS[name], dynamic=False)
+        return [lambda: ROWS[name](*inputs), lambda: fast(*inputs)]
+    if variant(name, at):
+        return [variant(name, at).compiled(inputs)]
     q, k, v = (t.flatten(1, 2) if t.dim() == 5 else t for t in inputs)
 
     def attention():
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             return F.scaled_dot_product_attention(q, k, v, is_causal=name != "attention_global", enable_gqa="gqa" in name)
 
-    return attention
-
-
-def flops(name, at):
-    if name == "matmul":
-        return 2 * at["N"] * at["M"] * at["K"]
-    heads = at.get("H") or at["Hk"] * at["G"]
-    all_pairs = 2 * at["B"] * heads * at["N"] * at["M"] * (at["D"] + at.get("E", at["D"]))
-    return all_pairs if name == "attention_global" else all_pairs / 2
+    return [attention]
 
 
 def micros(run, times=10):
@@ -69,11 +118,15 @@ def micros(run, times=10):
     return begin.elapsed_time(end) / times * 1e3
 
 
-def error(name, inputs, got):
+def error(name, at, inputs, got):
     """Largest difference from double precision over the largest value; None without a reference."""
-    if name not in REFERENCE:
+    if variant(name, at):
+        want, got = variant(name, at).reference(inputs), got[:1, :4]
+    elif name not in REFERENCE:
         return None
-    if name == "matmul":
+    elif name in ROWS:
+        want = REFERENCE[name](*inputs)
+    elif name == "matmul":
         want, got = inputs[0][:256].double() @ inputs[1].double(), got[:256]
     else:
         want, got = REFERENCE[name](*[t[:1, :4] if t.dim() >= 4 else t for t in inputs]), got[:1, :4]
@@ -88,11 +141,13 @@ def measured(name, at, folder):
     torch.manual_seed(1)
     inputs = [torch.randn(tuple(extents(at)), device="cuda").to(kind) for _, _, kind, extents in module._INPUTS]
     got = ours(*inputs)
-    off = error(name, inputs, got)
-    theirs = peer(name, inputs)
-    theirs()
-    rounds = [(micros(lambda: ours(*inputs, out=got)), micros(theirs)) for _ in range(6)]
-    return statistics.median(r[0] for r in rounds), statistics.median(r[1] for r in rounds), off
+    off = error(name, at, inputs, got)
+    all_of = [lambda: ours(*inputs, out=got)] + peers(name, at, inputs)
+    for run in all_of:
+        run()
+    rounds = [[micros(run) for run in all_of] for _ in range(6)]
+    mine, *others = [statistics.median(r) for r in zip(*rounds)]
+    return mine, min(others), off
 
 
 def main():
@@ -112,20 +167,26 @@ def main():
             folder = "%s/case%d" % (work, n)
             args = [o.program, "compile", str(programs([name])[0]), "--machine", "h200", "--json", "-o", folder]
             found, why = call(args + ["--max-plans", str(o.plans), "--size"] + text(at).split(), 300)
-            return folder, None if found and not found.get("error") else why or str(found.get("error"))
+            good = found and not found.get("error")
+            return folder, None if good else reason(found, why), (found or {}).get("useful_flops", 0)
 
         rows = csv.writer(f)
         rows.writerow(["case", "sizes", "ours_us", "ours_tflops", "peer_us", "ratio", "max_error_over_max"])
         with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
             made = list(pool.map(compiled, enumerate(CASES)))
-        for (name, at), (folder, why) in zip(CASES, made):
+        for (name, at), (folder, why, flops) in zip(CASES, made):
             if why:
                 bad += 1
                 print("%-22s %-40s does not compile: %s" % (name, text(at), why), flush=True)
                 continue
-            ours, theirs, off = measured(name, at, folder)
+            try:
+                ours, theirs, off = measured(name, at, folder)
+            except Exception as e:  # of a peer: the others are measured all the same
+                bad += 1
+                print("%-22s %-40s %s: %s" % (name, text(at), type(e).__name__, str(e)[:300]), flush=True)
+                continue
             bad += off is not None and not off < 1e-2
-            rate = flops(name, at) / ours / 1e6
+            rate = flops / ours / 1e6
             shown = "" if off is None else "%.1e" % off
             rows.writerow([name, text(at), "%.1f" % ours, "%.0f" % rate, "%.1f" % theirs, "%.3f" % (theirs / ours), shown])
             f.flush()
