@@ -86,6 +86,7 @@ int64_t spills(const GpuCode& c) {
 }
 
 constexpr int kMostWarps = 16;
+constexpr double kSpillsCost = 2;   // times: one that does not spill may be predicted slower
 constexpr double kFarSlower = 20;   // than the best plan: not what was asked for
 constexpr int64_t kLeastTile = 16;  // of what is halved
 constexpr size_t kBeside = 4;       // plans beside one that are tried
@@ -230,7 +231,8 @@ class Generation {
     std::vector<Choice> out;
     for (const sched::Knobs& knobs : all) {
       auto plan = sched::with_knobs(choice.plan, program, knobs);
-      if (!plan) continue;
+      // An axis that was one tile may not be two.
+      if (!plan || !poly::verify(plan->schedule).ok) continue;
       const auto resources = resources_of(*plan, machine_, how_.rewriting);
       if (!resources) continue;
       const sched::Cost cost = sched::cost(*resources, machine_);
@@ -317,9 +319,11 @@ Expected<sched::Machine> find_gpu(const std::string& machine) {
 Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Machine& machine,
                            const GpuFlags& flags, StageWatcher& watcher) {
   std::optional<Refusal> last;
+  std::optional<GpuCode> spilling;  // the first that does
   std::vector<std::string> passed_over;
   const auto predicted = [](const Choice& c) { return c.about.value("predicted_seconds", 0.0); };
   for (const Choice& choice : choices) {
+    if (spilling && predicted(choice) > kSpillsCost * predicted(choices.front())) break;
     if (last && predicted(choice) > kFarSlower * predicted(choices.front()))
       return Refusal{"find a plan that becomes a kernel",
                      choices.front().plan.schedule.program->name,
@@ -327,16 +331,24 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Mach
                          std::to_string(int(kFarSlower)) + " times slower and more",
                      "more --max-plans or --seconds, or --schedule original"};
     auto code = Generation(machine, flags, watcher).run(choice);
-    if (code) {
+    if (code && spills(*code) > 0 && !spilling) {
+      passed_over.push_back("passed over: " + choice.about.value("plan", "a plan") + ": " +
+                            std::to_string(spills(*code)) + " bytes of registers spill");
+      spilling = *std::move(code);
+      continue;
+    }
+    if (code && spills(*code) == 0) {
       code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());
       return code;
     }
+    if (code) continue;  // it spills, as one before it does
     last = code.error();
     // Without a compiler no other plan does better.
     if (flags.need_code && !cuda::find_compiler()) break;
     passed_over.push_back("passed over: " + choice.about.value("plan", "a plan") + ": " +
                           last->text());
   }
+  if (spilling) return *std::move(spilling);
   return *last;
 }
 

@@ -76,7 +76,8 @@ struct GpuFlags {
 };
 // Lowers the choices, best first, until one gives code. One that does not fit registers or shared
 // memory is tried with more registers a thread, more warps, and with its tile sizes halved, before
-// the next; one that spills is taken if nothing beside it does without. A choice is passed over if
+// the next; one that spills is taken if neither what is beside it does without nor a later choice
+// predicted to take up to twice the time. A choice is passed over if
 // a stage refuses it, with a note; the last refusal is the answer if all are, or if what is left is
 // far slower than the best. `flags.need_code`: no compiler is a refusal too.
 Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Machine& machine,

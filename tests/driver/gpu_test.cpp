@@ -314,6 +314,16 @@ TEST(Gpu, WhatSpillsIsLoweredOtherwise) {
 }
 
 // A barrier taken out of a kernel is found before anything is written.
+// Sums over c that share a loop with their users are legal as long as c is one tile: a plan that
+// does not fit gets no smaller tiles there.
+TEST(Gpu, SmallerTilesAreLegalToo) {
+  const Ran r =
+      nautilusc({"compile", NAUTILUS_SOURCE_DIR "/tests/golden/attention_qk_norm.naut", "--machine",
+                 "h200", "--max-plans", "200", "--seconds", "0", "--no-check", "--size", "B=1",
+                 "H=2", "N=192", "M=192", "D=64", "-o", folder("smaller"), "--json"});
+  EXPECT_EQ(r.status, kGood) << r.err << r.out;
+}
+
 TEST(Gpu, FaultyKernelsAreRefused) {
   std::string text = slurp(NAUTILUS_SOURCE_DIR "/tests/cuda/samples/written_and_read.mtile");
   const std::string barrier = "      block_sync\n";
