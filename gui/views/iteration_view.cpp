@@ -54,10 +54,15 @@ IterationView::IterationView(Shared shared, QWidget* parent)
     wanted_sizes_.clear();
     ask();
   });
-  connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
+  const auto made_otherwise = [this] {
     const sched::SearchNode* n = shared_.document.node(shown_);
-    if (n && ids.contains(n->id) && made_of(*n) != made_of_) shown_ = -2, ask();
-  });
+    if (n && made_of(*n) != made_of_) shown_ = -2, ask();
+  };
+  connect(&shared_.document, &Document::options_changed, this, made_otherwise);
+  connect(&shared_.document, &Document::changed, this,
+          [this, made_otherwise](const QList<int>& ids) {
+            if (ids.contains(shown_)) made_otherwise();
+          });
   when_bench_fails([this](const QString&, const QString& why) {
     show_answer({{}, why.toStdString()});
   });

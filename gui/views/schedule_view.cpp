@@ -82,10 +82,15 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent)
     close_editor();
     ask_tree();
   });
-  connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
+  const auto made_otherwise = [this] {
     const sched::SearchNode* n = shared_.document.node(node());
-    if (n && ids.contains(n->id) && made_of(*n) != made_of_) shown_ = -2, ask_tree();
-  });
+    if (n && made_of(*n) != made_of_) shown_ = -2, ask_tree();
+  };
+  connect(&shared_.document, &Document::options_changed, this, made_otherwise);
+  connect(&shared_.document, &Document::changed, this,
+          [this, made_otherwise](const QList<int>& ids) {
+            if (ids.contains(node())) made_otherwise();
+          });
   connect(hand_, &HandSteps::refused, this, [this](const QString& why) { say(why, true); });
   connect(hand_, &HandSteps::applied, this, [this](int id) {
     close_editor();
