@@ -45,6 +45,13 @@ T or_refusal(const std::function<T()>& job) {
   }
 }
 
+// What is large takes a while to be forgotten: elsewhere.
+template <class T>
+void forget(T large) {
+  background_pool().start(
+      [large = std::make_shared<T>(std::move(large))]() mutable { large.reset(); });
+}
+
 // Runs `job` on a thread of the pool and `done` with its result on the interface thread, unless
 // `owner` is gone by then.
 template <class T>

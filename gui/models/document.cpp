@@ -12,13 +12,6 @@ namespace {
 using Nodes = std::vector<sched::SearchNode>;
 constexpr size_t kLargeSession = 1000;  // nodes
 
-// What is large takes a while to be forgotten: elsewhere.
-template <class T>
-void forget(T large) {
-  background_pool().start(
-      [large = std::make_shared<T>(std::move(large))]() mutable { large.reset(); });
-}
-
 }  // namespace
 
 Document::Document(QObject* parent) : QObject(parent) {}
@@ -146,15 +139,21 @@ void Document::change(std::vector<sched::SearchNode> nodes) {
   changed(ids);
 }
 
-void Document::set_answer(std::vector<int> best, std::vector<int> pareto) {
+// True: it was this already.
+bool Document::put_answer(std::vector<int> best, std::vector<int> pareto) {
   const auto absent = [this](int id) { return !node(id); };
   std::erase_if(best, absent);
   std::erase_if(pareto, absent);
   sched::SearchResult& r = session_.result;
-  if (r.best == best && r.pareto == pareto) return;
+  if (r.best == best && r.pareto == pareto) return true;
   r.best = std::move(best);
   r.pareto = std::move(pareto);
   find_best_path();
+  return false;
+}
+
+void Document::set_answer(std::vector<int> best, std::vector<int> pareto) {
+  if (put_answer(std::move(best), std::move(pareto))) return;
   touch(true);
   answer_changed();
 }
@@ -180,6 +179,22 @@ void Document::set_options(const sched::SearchOptions& o) {
   session_.options.stop = nullptr;
   touch(true);
   options_changed();
+}
+
+bool Document::set_costs(const sched::SearchOptions& o, Nodes nodes, std::vector<int> best,
+                         std::vector<int> pareto) {
+  sched::SearchResult& r = session_.result;
+  if (nodes.size() != r.nodes.size()) return false;
+  r.nodes.swap(nodes);
+  if (nodes.size() > kLargeSession) forget(std::move(nodes));
+  session_.options = o;
+  session_.options.stop = nullptr;
+  const bool same = put_answer(std::move(best), std::move(pareto));
+  touch(true);
+  options_changed();
+  if (!same) answer_changed();
+  make_room();
+  return true;
 }
 
 void Document::set_note(int id, const QString& text) {

@@ -49,6 +49,12 @@ class Document : public QObject {
   void set_progress(int plans, int structures, double seconds);
   void set_outcome(const sched::SearchResult& r);  // all of it but nodes, best and pareto
   void set_options(const sched::SearchOptions& o);
+  // Every candidate costed again, and the options and the answer that belong to these costs: all of
+  // it is there before anybody is told, as `options_changed` and then `answer_changed`. Takes a few
+  // ms, however many there are. `nodes`: those of the document by id, below the same parents.
+  // False: they are others, and nothing changed.
+  bool set_costs(const sched::SearchOptions& o, std::vector<sched::SearchNode> nodes,
+                 std::vector<int> best, std::vector<int> pareto);
   void set_note(int id, const QString& text);
   void set_pinned(int id, bool on);
   void set_measured(int id, Measured m);
@@ -69,11 +75,12 @@ class Document : public QObject {
   void notes_changed(int id);
   void pins_changed();
   void measured_changed(int id);
-  void options_changed();
+  void options_changed();  // and with them, perhaps, every candidate's costs
   void modified_changed(bool modified);
 
  private:
   void touch(bool modified);
+  bool put_answer(std::vector<int> best, std::vector<int> pareto);
   void find_best_path();
   void enter_in_family(const sched::SearchNode& n);
   void make_room();

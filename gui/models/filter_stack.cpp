@@ -35,6 +35,9 @@ FilterStack::FilterStack(const Document& document, QObject* parent)
   connect(&document, &Document::appended, this, &FilterStack::appended);
   connect(&document, &Document::changed, this,
           [this](const QList<int>& ids) { ask_again(std::vector<int>(ids.begin(), ids.end())); });
+  connect(&document, &Document::options_changed, this, [this] {
+    if (!filters_.empty()) ask_all();
+  });
   connect(&document, &Document::answer_changed, this,
           [this] { ask_again(best_, document_.best()); });
   connect(&document, &Document::pins_changed, this, [this] { ask_again(pins_, document_.pins()); });

@@ -56,6 +56,7 @@ HandSteps::HandSteps(Document& document, Selection& selection, Bench& bench, QUn
     ++life_;
     if (std::exchange(waiting_, 0) > 0) busy_changed(false);
   });
+  connect(&document_, &Document::options_changed, this, [this] { ++costs_; });
   connect(&bench_, &Bench::failed, this,
           [this](QObject* asker, const QString&, const QString& why) {
             if (asker != this || waiting_ == 0) return;
@@ -81,8 +82,8 @@ void HandSteps::enter(int parent, int node, const Steps& steps) {
 }
 
 // Each request has a channel of its own, so that none is dropped for the next.
-void HandSteps::add_through_bench(int parent, const Steps& steps, Done done) {
-  const Path path = Bench::path_nodes(document_.session().result, parent);
+void HandSteps::add_through_bench(int below, const Steps& steps, Done done) {
+  const Path path = Bench::path_nodes(document_.session().result, below);
   const int count = static_cast<int>(document_.nodes().size());
   static int request = 0;
   bench_.ask<Added>(
@@ -92,7 +93,9 @@ void HandSteps::add_through_bench(int parent, const Steps& steps, Done done) {
         if (!nodes) return {{}, QString::fromStdString(nodes.error().text())};
         return {*nodes, {}};
       },
-      [this, done = std::move(done), count](Added a) {
+      [this, below, steps, done = std::move(done), count, costs = costs_](Added a) {
+        // Of another machine than those beside it: once more.
+        if (costs != costs_ && document_.node(below)) return adder_(below, steps, done);
         if (!a.why.isEmpty() || a.nodes.empty()) return done(-1, a.why);
         const int now = static_cast<int>(document_.nodes().size());
         for (sched::SearchNode& n : a.nodes) {  // the document may have grown meanwhile

@@ -55,6 +55,7 @@ class HandSteps : public QObject {
   Adder adder_;
   QUndoStack& undo_;
   int waiting_ = 0, life_ = 0;  // life: counts documents
+  int costs_ = 0;               // counts changes of the options, and with them of what plans cost
 };
 
 }  // namespace nautilus::gui

@@ -1,5 +1,6 @@
 #include "gui/models/live_search.h"
 
+#include "gui/models/background.h"
 #include "gui/models/live_search_worker.h"
 #include "gui/models/snapshot.h"
 
@@ -30,6 +31,9 @@ void LiveSearch::drop() {
   worker_->end();
   ending_.push_back(std::move(worker_));
   ids_.clear();
+  machines_.clear();
+  stopping_ = false;
+  when_drained_.clear();
   for (auto& [k, done] : std::exchange(by_hand_, {})) done(-1, tr("the search was ended"));
   set_phase(Phase::Off);
   if (std::exchange(root_, 0) != 0) root_changed(0);
@@ -56,6 +60,7 @@ void LiveSearch::ensure() {
   if (worker_) drain(true);
   if (worker_ && knows_all()) return;
   const int root = root_;
+  const auto machines = machines_;
   drop();
   const sched::Session& s = document_.session();
   const bool begins = only_the_program(document_);
@@ -64,9 +69,10 @@ void LiveSearch::ensure() {
   const Teller tell = teller();
   const auto ended_by_itself = [this, tell](sched::StopReason reason, const std::string& note) {
     tell([this, reason, note] {
-      drain(true);
-      set_phase(Phase::Paused);
-      ended(reason, text(note));
+      when_drained([this, reason, note] {
+        set_phase(Phase::Paused);
+        ended(reason, text(note));
+      });
     });
   };
   const auto was_refused = [this, tell](const Refusal& r) {
@@ -93,11 +99,13 @@ void LiveSearch::ensure() {
   timer_.start();
   set_phase(Phase::Paused);
   if (root > 0) explore_below(root);
+  if (!machines.empty()) post_machine(machines.back());
 }
 
 void LiveSearch::explore(const Allowance& allowance) {
   ensure();
   worker_->post([allowance](Worker& w) { w.go(allowance); });
+  running_ = allowance;
   set_phase(Phase::Running);
 }
 
@@ -105,10 +113,7 @@ void LiveSearch::pause() {
   if (phase_ != Phase::Running) return;
   worker_->post_urgently([this, tell = teller()](Worker& w) {
     w.rest();
-    tell([this] {
-      drain(true);
-      set_phase(Phase::Paused);
-    });
+    tell([this] { when_drained([this] { set_phase(Phase::Paused); }); });
   });
 }
 
@@ -120,9 +125,10 @@ void LiveSearch::step() {
     const sched::StopReason reason = w.exploration->step();
     w.answer_changed();
     tell([this, reason, left = !w.exploration->exhausted()] {
-      drain(true);
-      set_phase(Phase::Paused);
-      if (!left) ended(reason, {});
+      when_drained([this, reason, left] {
+        set_phase(Phase::Paused);
+        if (!left) ended(reason, {});
+      });
     });
   });
   set_phase(Phase::Running);
@@ -130,16 +136,14 @@ void LiveSearch::step() {
 
 void LiveSearch::stop() {
   if (!worker_) return;
+  stopping_ = true;
   worker_->post_urgently([this, tell = teller()](Worker& w) {
     w.rest();
     if (w.exploration) {
       w.exploration->close();
       w.answer_changed();
     }
-    tell([this] {
-      drain(true);
-      drop();
-    });
+    tell([this] { when_drained([this] { drop_but_machine(); }); });
   });
 }
 
@@ -158,21 +162,74 @@ void LiveSearch::explore_below(int node) {
 }
 
 void LiveSearch::set_machine(const sched::Machine& m) {
-  const auto arrived = [this, m] {
+  if (!alive() && document_.nodes().size() <= 1) {
     sched::SearchOptions o = document_.session().options;
     o.machine = m;
-    document_.set_options(o);
-  };
-  if (!alive() && document_.nodes().size() <= 1) return arrived();
+    return document_.set_options(o);
+  }
   ensure();
-  worker_->post_whole([this, m, arrived, tell = teller()](Worker& w) {
-    const bool good = w.use_machine(m);
-    tell([this, arrived, good] {
-      drain(true);
-      // What the exploration holds may be of both; the next one begins with the document's.
-      good ? arrived() : drop();
+  post_machine(m);
+}
+
+// Costs of 100,000 candidates take longer to put in order than an event may: elsewhere, and the
+// document takes all of them at once.
+void LiveSearch::post_machine(const sched::Machine& m) {
+  machines_.push_back(m);
+  worker_->post_whole([this, m, tell = teller()](Worker& w) {
+    const auto all = w.use_machine(m);
+    if (!all)
+      return tell([this] {
+        when_drained([this] {
+          machines_.erase(machines_.begin());
+          // What the exploration holds may be of both; the next one begins with the document's.
+          drop_but_machine();
+        });
+      });
+    tell([this, m, all] {
+      const bool first = ids_.empty();  // what the document begins with is the exploration's, too
+      in_background<Expected<bool>>(
+          this,
+          [all, ids = first ? std::vector{0} : ids_,
+           count = document_.nodes().size()]() -> Expected<bool> {
+            all->arrange(ids, count);
+            return true;
+          },
+          [this, m, all, life = life_](Expected<bool> done) {
+            if (life != life_) return;
+            if (done) return arranged(m, *all);
+            refused(text(done.error().text()));
+            machines_.erase(machines_.begin());
+            drop_but_machine();
+          });
     });
   });
+}
+
+void LiveSearch::arranged(const sched::Machine& m, Costing& all) {
+  // Somebody else made a candidate meanwhile, for the old machine: all of them once more.
+  if (!knows_all()) {
+    const auto running = running_;
+    const bool stopping = stopping_;
+    ensure();
+    if (running) explore(*running);
+    if (stopping) stop();
+    return;
+  }
+  sched::SearchOptions o = document_.session().options;
+  o.machine = m;
+  machines_.erase(machines_.begin());
+  const int life = life_;
+  document_.set_costs(o, std::move(all.nodes), std::move(all.best), std::move(all.pareto));
+  if (life != life_) return;
+  document_.set_outcome(all.figures);
+  worker_->release();
+  answer_waiting();
+}
+
+void LiveSearch::drop_but_machine() {
+  const auto machines = machines_;
+  drop();
+  if (!machines.empty()) set_machine(machines.back());
 }
 
 void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>& steps,
@@ -184,8 +241,9 @@ void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>&
   by_hand_[asked] = std::move(done);
   const auto answer = [this, tell = teller(), asked](int id, const QString& why) {
     tell([this, asked, id, why] {
-      drain(true);
-      if (const auto waiting = by_hand_.extract(asked)) waiting.mapped()(to_document(id), why);
+      when_drained([this, asked, id, why] {
+        if (const auto waiting = by_hand_.extract(asked)) waiting.mapped()(to_document(id), why);
+      });
     });
   };
   worker_->post([steps, answer, below](Worker& w) {
@@ -198,6 +256,20 @@ void LiveSearch::add_by_hand(int parent, const std::vector<poly::TransformStep>&
       answer(-1, text(e.what()));
     }
   });
+}
+
+void LiveSearch::when_drained(std::function<void()> f) {
+  when_drained_.push_back(std::move(f));
+  answer_waiting();
+}
+
+void LiveSearch::answer_waiting() {
+  while (worker_ && !when_drained_.empty() && !worker_->held_back()) {
+    drain(true);
+    const auto f = std::move(when_drained_.front());
+    when_drained_.pop_front();
+    f();
+  }
 }
 
 void LiveSearch::drain(bool everything) {
@@ -243,6 +315,7 @@ void LiveSearch::take(Batch b) {
 }
 
 void LiveSearch::set_phase(Phase p) {
+  if (p != Phase::Running) running_.reset();
   if (phase_ == p) return;
   phase_ = p;
   phase_changed();

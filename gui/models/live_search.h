@@ -5,9 +5,11 @@
 
 #include <QObject>
 #include <QTimer>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "autosched/exploration.h"
@@ -43,8 +45,9 @@ class LiveSearch : public QObject {
   // Another document: at once, and nothing arrives any more.
   void drop();
   void explore_below(int node);
-  // All costs and the document's machine change together once everything is costed again; pausing
-  // and stopping wait for that. Refused or dropped before, the old machine and its costs stay.
+  // All costs and the document's machine change together once everything is costed again; what was
+  // asked after it (a pause, a stop, a step, a candidate by hand) is answered afterwards. Refused
+  // or dropped before, the old machine and its costs stay.
   void set_machine(const sched::Machine& m);
   // A candidate made by hand; `done` has its id, or -1 and why.
   void add_by_hand(int parent, const std::vector<poly::TransformStep>& steps,
@@ -60,6 +63,7 @@ class LiveSearch : public QObject {
  private:
   class Worker;
   struct Batch;
+  struct Costing;
   bool knows_all() const;  // every node of the document
   void ensure();           // an exploration that knows every node of the document
   // Made on the interface thread, called on the other: runs what it is given on the interface
@@ -67,6 +71,12 @@ class LiveSearch : public QObject {
   using Teller = std::function<void(std::function<void()>)>;
   Teller teller();
   void drain(bool everything);
+  // With all that the exploration has made in the document: not while costs are held back.
+  void when_drained(std::function<void()> f);
+  void answer_waiting();
+  void post_machine(const sched::Machine& m);
+  void arranged(const sched::Machine& m, Costing& all);
+  void drop_but_machine();  // one that is still to come is asked of the next exploration
   void take(Batch batch);
   void set_phase(Phase p);
   int to_document(int id) const;
@@ -79,7 +89,11 @@ class LiveSearch : public QObject {
   Phase phase_ = Phase::Off;
   std::vector<int> ids_;  // of the document, by the exploration's
   int root_ = 0;
-  int life_ = 0;                                                     // of explorations: counts up
+  int life_ = 0;                          // of explorations: counts up
+  std::vector<sched::Machine> machines_;  // asked for, not yet there
+  std::deque<std::function<void()>> when_drained_;
+  std::optional<Allowance> running_;  // of the run that goes on
+  bool stopping_ = false;
   std::map<int, std::function<void(int, const QString&)>> by_hand_;  // who waits for an answer
   int next_by_hand_ = 0;
 };

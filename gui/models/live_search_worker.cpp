@@ -5,8 +5,29 @@
 
 #include "compiler/driver/searching.h"
 #include "compiler/profile/profile.h"
+#include "gui/models/background.h"
 
 namespace nautilus::gui {
+
+void LiveSearch::Costing::arrange(const std::vector<int>& ids, size_t count) {
+  const auto in_document = [&](int id) {
+    return id >= 0 && id < static_cast<int>(ids.size()) ? ids[id] : -1;
+  };
+  std::vector<sched::SearchNode> out;
+  out.reserve(count + count / 2);  // it goes on growing
+  out.resize(count);
+  for (size_t k = 0; k < std::min(ids.size(), nodes.size()); ++k) {
+    sched::SearchNode& n = out.at(ids[k]) = std::move(nodes[k]);
+    n.id = ids[k];
+    n.parent = in_document(n.parent);
+    n.duplicate_of = in_document(n.duplicate_of);
+  }
+  nodes = std::move(out);
+  for (std::vector<int>* list : {&best, &pareto}) {
+    for (int& id : *list) id = in_document(id);
+    std::erase(*list, -1);
+  }
+}
 
 LiveSearch::Worker::Worker(std::string naut, sched::SearchOptions options, int first_new,
                            Reports reports)
@@ -84,30 +105,59 @@ bool LiveSearch::Worker::ready() {
 }
 
 // Costs of two machines are never seen beside each other: all arrive, or none does.
-bool LiveSearch::Worker::use_machine(const sched::Machine& m) {
-  if (!ready()) return false;
+std::shared_ptr<LiveSearch::Costing> LiveSearch::Worker::use_machine(const sched::Machine& m) {
+  if (!ready()) return nullptr;
   Batch before;
   {
     const std::lock_guard lock(batch_mutex_);
-    held_back_ = true;
+    ++held_back_;
+    recosting_ = true;
     before = batch_;
   }
+  // Wherever it is given up, large as it is.
+  std::shared_ptr<Costing> all(new Costing,
+                               [](Costing* c) { background_pool().start([c] { delete c; }); });
   std::optional<Refusal> bad;
   try {
     const auto numerics = tile::numerics_from_name(options_.numerics);
     ops_.push_back(profile::tile_ops_provider(*numerics, driver::op_costs(m)));
     bad = exploration->set_machine(m, *ops_.back());
-    if (!bad) answer_changed();
+    if (!bad) {
+      answer_changed();
+      const sched::SearchResult& r = exploration->result();
+      all->nodes = r.nodes;
+      all->best = r.best;
+      all->pareto = r.pareto;
+      take_figures(all->figures);
+    }
   } catch (const std::exception& e) {
     bad = Refusal{"change the machine", m.id, e.what(), "go on with the machine before"};
   }
   {
     const std::lock_guard lock(batch_mutex_);
-    held_back_ = false;
-    if (bad) batch_ = std::move(before);
+    recosting_ = false;
+    if (bad) {
+      --held_back_;
+      batch_ = std::move(before);
+    } else {
+      batch_.changed.clear();                           // they are among all
+      for (size_t k = 0; k < batch_.added.size(); ++k)  // with what no event told
+        batch_.added[k] = all->nodes.at(static_cast<size_t>(first_added_) + k);
+    }
   }
-  if (bad) reports_.refused(*bad);
-  return !bad;
+  if (!bad) return all;
+  reports_.refused(*bad);
+  return nullptr;
+}
+
+bool LiveSearch::Worker::held_back() {
+  const std::lock_guard lock(batch_mutex_);
+  return held_back_ > 0;
+}
+
+void LiveSearch::Worker::release() {
+  const std::lock_guard lock(batch_mutex_);
+  --held_back_;
 }
 
 void LiveSearch::Worker::go(const Allowance& a) {
@@ -182,12 +232,12 @@ void LiveSearch::Worker::answer_changed() {
   const std::lock_guard lock(batch_mutex_);
   batch_.best = r.best;
   batch_.pareto = r.pareto;
-  take_figures();
+  take_figures(batch_.figures);
+  batch_.progress = true;
 }
 
-void LiveSearch::Worker::take_figures() {
+void LiveSearch::Worker::take_figures(sched::SearchResult& f) const {
   const sched::SearchResult& r = exploration->result();
-  sched::SearchResult& f = batch_.figures;
   f.plans_costed = r.plans_costed;
   f.structures_verified = r.structures_verified;
   f.duplicates = r.duplicates;
@@ -195,12 +245,11 @@ void LiveSearch::Worker::take_figures() {
   f.first_plan_seconds = r.first_plan_seconds;
   f.stop_reason = r.stop_reason;
   f.note = r.note;
-  batch_.progress = true;
 }
 
 void LiveSearch::Worker::on_event(const sched::SearchEvent& e) {
   const std::lock_guard lock(batch_mutex_);
-  if (exploration) take_figures();
+  if (exploration) take_figures(batch_.figures);
   sched::SearchResult& f = batch_.figures;
   f.plans_costed = e.plans_costed;
   f.structures_verified = e.structures_verified;
@@ -216,7 +265,7 @@ void LiveSearch::Worker::on_event(const sched::SearchEvent& e) {
     batch_.added.push_back(*e.node);
   else if (at >= 0 && at < waiting)
     batch_.added[at] = *e.node;
-  else if (at < 0)
+  else if (at < 0 && !recosting_)
     batch_.changed[id] = *e.node;
   if (e.kind == sched::SearchEvent::Kind::Best) batch_.best = std::vector{id};
 }
@@ -224,7 +273,7 @@ void LiveSearch::Worker::on_event(const sched::SearchEvent& e) {
 LiveSearch::Batch LiveSearch::Worker::take(size_t most) {
   const std::lock_guard lock(batch_mutex_);
   Batch out;
-  if (held_back_) return out;
+  if (held_back_ > 0) return out;
   std::swap(out, batch_);
   first_added_ += static_cast<int>(std::min(out.added.size(), most));
   if (out.added.size() > most) {
@@ -240,7 +289,7 @@ LiveSearch::Batch LiveSearch::Worker::take(size_t most) {
 
 bool LiveSearch::Worker::has_more() {
   const std::lock_guard lock(batch_mutex_);
-  if (held_back_) return false;
+  if (held_back_ > 0) return false;
   return !batch_.added.empty() || !batch_.changed.empty() || batch_.best || batch_.progress;
 }
 

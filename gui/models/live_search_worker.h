@@ -24,6 +24,17 @@ struct LiveSearch::Batch {
   bool progress = false;        // there are figures
 };
 
+// Every candidate costed for another machine, by the exploration's ids, until `arranged` as the
+// document has them.
+struct LiveSearch::Costing {
+  std::vector<sched::SearchNode> nodes;
+  std::vector<int> best, pareto;
+  sched::SearchResult figures;  // without nodes and lists
+  // `ids`: of the document, by the exploration's, all `count` of them. What the exploration made
+  // since the document's last batch is left out.
+  void arrange(const std::vector<int>& ids, size_t count);
+};
+
 class LiveSearch::Worker {
  public:
   // Called on the thread.
@@ -48,12 +59,17 @@ class LiveSearch::Worker {
   bool ended() const { return ended_; }
   Batch take(size_t most);
   bool has_more();
+  // Between a command that costs everything again and the document's taking it: there is nothing to
+  // take meanwhile. `release` once for each such command that was not refused.
+  bool held_back();
+  void release();
 
   // For commands, on the thread.
   std::unique_ptr<sched::Exploration> exploration;
   void go(const Allowance& a);
   void rest() { going_ = false; }
-  bool use_machine(const sched::Machine& m);  // false: refused, which is told; nothing changed
+  // Null: refused, which is told; the batch is as it was. Else held back.
+  std::shared_ptr<Costing> use_machine(const sched::Machine& m);
   void answer_changed();
   bool ready();  // false: the search could not begin, which is told again
   const Reports& reports() const { return reports_; }
@@ -69,7 +85,7 @@ class LiveSearch::Worker {
   bool next(Command& command);
   void part_of_run();
   void on_event(const sched::SearchEvent& e);
-  void take_figures();  // of the exploration, into the batch
+  void take_figures(sched::SearchResult& f) const;  // of the exploration
   std::string naut_;
   sched::SearchOptions options_;
   std::optional<sched::SearchResult> so_far_;
@@ -88,7 +104,8 @@ class LiveSearch::Worker {
 
   std::mutex batch_mutex_;
   Batch batch_;
-  bool held_back_ = false;  // until a whole command is over
+  int held_back_ = 0;       // by how many machines
+  bool recosting_ = false;  // all candidates will be copied
   int first_added_ = 0;     // exploration's id of batch_.added[0]
 
   std::thread thread_;

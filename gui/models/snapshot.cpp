@@ -1,6 +1,9 @@
 #include "gui/models/snapshot.h"
 
 #include <QElapsedTimer>
+#include <utility>
+
+#include "gui/models/background.h"
 
 namespace nautilus::gui {
 
@@ -13,6 +16,12 @@ Snapshot::Snapshot(Document& document, Done done, QObject* parent)
   connect(&document_, &Document::changed, this, [this](const QList<int>& ids) {
     for (int id : ids)
       if (id < static_cast<int>(nodes_.size())) stale_.insert(id);
+  });
+  // All that was copied may have other costs now.
+  connect(&document_, &Document::options_changed, this, [this] {
+    stale_.clear();
+    forget(std::exchange(nodes_, {}));
+    nodes_.reserve(document_.nodes().size() + document_.nodes().size() / 4);
   });
   connect(&document_, &Document::reset, this, [this] { end(nullptr); });
   connect(&turn_, &QTimer::timeout, this, &Snapshot::slice);

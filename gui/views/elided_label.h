@@ -1,4 +1,5 @@
-// A line of text that ends in an ellipsis where it has no room; then its tool tip has all of it.
+// A line of text that ends in an ellipsis where it has no room; then its tool tip has all of it. Or
+// several lines, while `setWordWrap` is on.
 #pragma once
 
 #include <QLabel>
@@ -17,17 +18,21 @@ class ElidedLabel : public QLabel {
     return fontMetrics().elidedText(text(), Qt::ElideRight, contentsRect().width());
   }
   QSize minimumSizeHint() const override {
-    return {fontMetrics().averageCharWidth() * 4, QLabel::minimumSizeHint().height()};
+    const int line = fontMetrics().height() + contentsMargins().top() + contentsMargins().bottom();
+    const int height = wordWrap() ? QLabel::minimumSizeHint().height() : line;
+    return {fontMetrics().averageCharWidth() * 4, height};
   }
 
  protected:
-  void paintEvent(QPaintEvent*) override {
+  void paintEvent(QPaintEvent* e) override {
+    if (wordWrap()) return QLabel::paintEvent(e);
     QPainter p(this);
     style()->drawItemText(&p, contentsRect(), int(Qt::AlignLeft | Qt::AlignVCenter), palette(),
                           isEnabled(), shown(), foregroundRole());
   }
   bool event(QEvent* e) override {
-    if (e->type() == QEvent::ToolTip) setToolTip(shown() == text() ? QString() : text());
+    if (e->type() == QEvent::ToolTip)
+      setToolTip(wordWrap() || shown() == text() ? QString() : text());
     return QLabel::event(e);
   }
 };

@@ -17,6 +17,7 @@
 
 #include "gui/views/iteration_canvas.h"
 #include "gui/views/iteration_view.h"
+#include "gui/views/view_bar.h"
 
 namespace nautilus::gui {
 namespace {
@@ -31,18 +32,13 @@ void say_what(QWidget* w, const QString& name, const QString& tip) {
 }  // namespace
 
 void IterationView::make_bar() {
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(6, 3, 6, 3);
-  bar->setSpacing(4);
+  auto* bar = new ViewBar(this);
   auto box = [&](const QString& label, const QString& name, const QString& tip) {
-    auto* l = new QLabel(label, this);
     auto* b = new QComboBox(this);
     b->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     b->setMaximumWidth(150);
     say_what(b, name, tip);
-    l->setBuddy(b);
-    bar->addWidget(l);
-    bar->addWidget(b);
+    bar->add(label, b);
     return b;
   };
   first_ = box(QString(), tr("statement"), tr("The statement whose instances are shown"));
@@ -50,15 +46,16 @@ void IterationView::make_bar() {
                 tr("A second statement beside it, with the dependences between them"));
   x_ = box(tr("across"), tr("dimension across"), tr("The dimension shown from left to right"));
   y_ = box(tr("down"), tr("dimension down"), tr("The dimension shown from top to bottom"));
-  slices_ = new QHBoxLayout;
+  auto* slices = new QWidget(bar);
+  slices_ = new QHBoxLayout(slices);
+  slices_->setContentsMargins(0, 0, 0, 0);
   slices_->setSpacing(4);
-  bar->addLayout(slices_);
-  bar->addStretch(1);
+  bar->add(slices);
   sizes_ = new QToolButton(this);
   sizes_->setText(tr("Sizes…"));
   say_what(sizes_, tr("sizes"), tr("The sizes at which the picture is made"));
-  bar->addWidget(sizes_);
-  static_cast<QVBoxLayout*>(layout())->addLayout(bar);
+  bar->add(sizes_);
+  layout()->addWidget(bar);
   connect(sizes_, &QToolButton::clicked, this, &IterationView::open_sizes);
   auto statements = [this] {
     if (!filling_)
@@ -94,14 +91,12 @@ void IterationView::make_bar() {
 }
 
 void IterationView::make_player() {
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(6, 3, 6, 3);
-  bar->setSpacing(4);
+  auto* bar = new ViewBar(this);
   auto button = [&](const QString& text, const QString& name, const QString& tip) {
     auto* b = new QToolButton(this);
     b->setText(text);
     say_what(b, name, tip);
-    bar->addWidget(b);
+    bar->add(b);
     return b;
   };
   begin_ = button(QStringLiteral("|◀"), tr("first step"), tr("To the first step (Home)"));
@@ -111,25 +106,25 @@ void IterationView::make_player() {
   end_ = button(QStringLiteral("▶|"), tr("last step"), tr("All has run (End)"));
   slider_ = new QSlider(Qt::Horizontal, this);
   say_what(slider_, tr("moment"), tr("The moment of the execution that is shown"));
-  bar->addWidget(slider_, 1);
+  bar->add_stretching(slider_);
   moment_ = new QLabel(this);
   moment_->setMinimumWidth(moment_->fontMetrics().horizontalAdvance(tr("step 9999 of 9999")));
-  bar->addWidget(moment_);
+  bar->add(moment_);
   speed_ = new QComboBox(this);
   for (const auto& [text, ms] : {std::pair{tr("slow"), 600}, {tr("normal"), 200}, {tr("fast"), 40}})
     speed_->addItem(text, ms);
   speed_->setCurrentIndex(1);
   say_what(speed_, tr("speed"), tr("How fast it plays"));
-  bar->addWidget(speed_);
+  bar->add(speed_);
   together_ = new QCheckBox(tr("blocks at once"), this);
   say_what(together_, tr("blocks at once"),
            tr("Let what different blocks compute run at the same time, as on the machine"));
   arrows_ = new QCheckBox(tr("all arrows"), this);
   arrows_->setChecked(true);
   say_what(arrows_, tr("all arrows"), tr("Show also the dependences that the order keeps"));
-  bar->addWidget(together_);
-  bar->addWidget(arrows_);
-  static_cast<QVBoxLayout*>(layout())->addLayout(bar);
+  bar->add(together_);
+  bar->add(arrows_);
+  layout()->addWidget(bar);
   connect(begin_, &QToolButton::clicked, this, [this] { step_by(INT_MIN + 1); });
   connect(end_, &QToolButton::clicked, this, [this] { step_by(INT_MAX); });
   connect(back_, &QToolButton::clicked, this, [this] { step_by(-1); });

@@ -11,9 +11,12 @@
 #include <algorithm>
 #include <map>
 
+#include "gui/views/elided_label.h"
 #include "gui/views/iteration_canvas.h"
 
 namespace nautilus::gui {
+
+constexpr int kLowView = 300;  // pixels
 
 IterationView::IterationView(Shared shared, QWidget* parent)
     : View(shared, QStringLiteral("iteration"), tr("Iteration space"), parent) {
@@ -22,17 +25,16 @@ IterationView::IterationView(Shared shared, QWidget* parent)
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   make_bar();
-  notes_ = new QLabel(this);
+  notes_ = new ElidedLabel({}, this);
   notes_->setWordWrap(true);
   notes_->setContentsMargins(8, 2, 8, 2);
   notes_->setAccessibleName(tr("sizes and what is left out"));
   notes_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   column->addWidget(notes_);
   column->addWidget(canvas_, 1);
-  readout_ = new QLabel(this);
+  readout_ = new ElidedLabel({}, this);
   readout_->setContentsMargins(8, 2, 8, 2);
   readout_->setWordWrap(true);
-  readout_->setMinimumHeight(readout_->fontMetrics().height() * 2 + 4);
   readout_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   readout_->setAccessibleName(tr("the instance under the cursor"));
   column->addWidget(readout_);
@@ -54,14 +56,27 @@ IterationView::IterationView(Shared shared, QWidget* parent)
     wanted_sizes_.clear();
     ask();
   });
-  connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
+  const auto made_otherwise = [this] {
     const sched::SearchNode* n = shared_.document.node(shown_);
-    if (n && ids.contains(n->id) && made_of(*n) != made_of_) shown_ = -2, ask();
-  });
+    if (n && made_of(*n) != made_of_) shown_ = -2, ask();
+  };
+  connect(&shared_.document, &Document::options_changed, this, made_otherwise);
+  connect(&shared_.document, &Document::changed, this,
+          [this, made_otherwise](const QList<int>& ids) {
+            if (ids.contains(shown_)) made_otherwise();
+          });
   when_bench_fails([this](const QString&, const QString& why) {
     show_answer({{}, why.toStdString()});
   });
   ask();
+}
+
+// The picture comes first: where it would have no height, what is said about it is one line each.
+void IterationView::resizeEvent(QResizeEvent* e) {
+  View::resizeEvent(e);
+  const bool low = height() < kLowView;
+  for (QLabel* l : {notes_, readout_}) l->setWordWrap(!low);
+  readout_->setMinimumHeight(low ? 0 : readout_->fontMetrics().height() * 2 + 4);
 }
 
 void IterationView::on_selection(unsigned parts) {

@@ -44,6 +44,7 @@ class IterationView : public View {
 
  protected:
   void showEvent(QShowEvent*) override { ask(); }
+  void resizeEvent(QResizeEvent* e) override;
 
  private:
   void make_bar();

@@ -203,15 +203,22 @@ void ParallelView::paint_legend(QPainter& p) const {
   p.setPen(theme.muted());
   const int all = int(data_.nodes().size());
   const QRectF foot(8, extent().height() - 18, extent().width() - 16, 16);
-  p.drawText(foot, Qt::AlignLeft | Qt::AlignVCenter,
-             lit_count_ == all ? tr("%1 candidates").arg(all)
-                               : tr("%1 of %2 candidates lit").arg(lit_count_).arg(all));
+  const QString count = lit_count_ == all ? tr("%1 candidates").arg(all)
+                                          : tr("%1 of %2 candidates lit").arg(lit_count_).arg(all);
+  p.drawText(foot, Qt::AlignLeft | Qt::AlignVCenter, count);
+  const QFontMetricsF m(theme.ui());
+  const double room = foot.width() - m.horizontalAdvance(count) - 12;
   if (lit_count_ > kFew) {
-    p.drawText(foot, Qt::AlignRight | Qt::AlignVCenter, tr("opacity: how many lines, logarithmic"));
+    const QString opacity = tr("opacity: how many lines, logarithmic");
+    if (m.horizontalAdvance(opacity) <= room)
+      p.drawText(foot, Qt::AlignRight | Qt::AlignVCenter, opacity);
     return;
   }
-  const QString slow = tr("slow"), fast = tr("fast (predicted)");
-  const QFontMetricsF m(theme.ui());
+  const QString slow = tr("slow");
+  QString fast = tr("fast (predicted)");
+  const auto needs = [&] { return m.horizontalAdvance(fast) + 82 + m.horizontalAdvance(slow); };
+  if (needs() > room) fast = tr("fast");
+  if (needs() > room) return;
   double x = foot.right() - m.horizontalAdvance(slow);
   p.drawText(QRectF(x, foot.top(), 200, foot.height()), Qt::AlignVCenter, slow);
   QLinearGradient g(x - 76, 0, x - 6, 0);

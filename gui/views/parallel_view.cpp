@@ -62,6 +62,12 @@ ParallelView::ParallelView(Shared shared, QWidget* parent)
       if (isVisible()) catch_up_soon();
     });
   });
+  // What is being made may have old costs beside new ones.
+  connect(&shared_.document, &Document::options_changed, this, [this] {
+    making_.slices.stop();
+    stale_ = true;
+    later_.start();
+  });
   connect(&shared_.document, &Document::appended, this, soon);
   connect(&shared_.document, &Document::changed, this, soon);
   connect(&shared_.document, &Document::measured_changed, this, soon);

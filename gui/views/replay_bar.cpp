@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "gui/models/quantity.h"
+#include "gui/views/elided_label.h"
 #include "gui/views/search_tree_canvas.h"
 
 namespace nautilus::gui {
@@ -32,12 +33,13 @@ ReplayBar::ReplayBar(const Document& document, SearchTreeCanvas& canvas, QWidget
       play_(new QToolButton(this)),
       switch_(new QToolButton(this)),
       slider_(new QSlider(Qt::Horizontal, this)),
-      text_(new QLabel(this)) {
+      text_(new ElidedLabel({}, this)) {
   play_->setText(QStringLiteral("\u25b6"));
   play_->setAutoRaise(true);
   play_->setObjectName(QStringLiteral("replay_play"));
   play_->setAccessibleName(tr("Play the search"));
   play_->setToolTip(tr("Play how the tree grew"));
+  slider_->setMinimumWidth(60);  // a replay can still be steered
   slider_->setObjectName(QStringLiteral("replay_slider"));
   text_->setObjectName(QStringLiteral("replay_step"));
   make_switch();
@@ -47,6 +49,7 @@ ReplayBar::ReplayBar(const Document& document, SearchTreeCanvas& canvas, QWidget
   row->addWidget(switch_);
   row->addWidget(slider_, 1);
   row->addWidget(text_);
+  text_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);  // as wide as its text
   connect(slider_, &QSlider::valueChanged, this, &ReplayBar::move_to);
   connect(play_, &QToolButton::clicked, this, &ReplayBar::play);
   connect(&timer_, &QTimer::timeout, this, &ReplayBar::play_step);

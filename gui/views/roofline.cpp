@@ -1,11 +1,10 @@
 #include "gui/views/roofline.h"
 
 #include <QComboBox>
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QVBoxLayout>
 
 #include "gui/views/menu_button.h"
+#include "gui/views/view_bar.h"
 
 namespace nautilus::gui {
 
@@ -36,18 +35,14 @@ void RooflineView::make_actions() {
 }
 
 QWidget* RooflineView::make_bar() {
-  auto* bar = new QWidget(this);
-  auto* row = new QHBoxLayout(bar);
-  row->setContentsMargins(8, 3, 8, 3);
+  auto* bar = new ViewBar(this);
   auto combo = [&](const QString& label, const QString& tip, const QString& object) {
-    auto* words = new QLabel(label, bar);
     auto* c = new QComboBox(bar);
     c->setToolTip(tip);
     c->setAccessibleName(label);
     c->setObjectName(object);
-    words->setBuddy(c);
-    row->addWidget(words);
-    row->addWidget(c);
+    c->setSizeAdjustPolicy(QComboBox::AdjustToContents);  // the levels come later
+    bar->add(label, c);
     return c;
   };
   level_ = combo(tr("Level"), tr("The memory level whose traffic gives the intensity (L: next)"),
@@ -61,16 +56,15 @@ QWidget* RooflineView::make_bar() {
           [this](int k) { canvas_->set_colour(k == 1 ? ColourBy::State : ColourBy::Family); });
   roofs_menu_ = new QMenu(bar);
   roofs_menu_->setToolTipsVisible(true);
-  row->addWidget(menu_button(
-      tr("Roofs"), tr("Which roofs are drawn, with their values and sources"), roofs_menu_, bar));
+  bar->add(menu_button(tr("Roofs"), tr("Which roofs are drawn, with their values and sources"),
+                       roofs_menu_, bar));
   for (QAction* a : view_actions()) {
     auto* b = new QToolButton(bar);
     b->setDefaultAction(a);
     b->setAutoRaise(true);
     b->setAccessibleName(a->text());
-    row->addWidget(b);
+    bar->add(b);
   }
-  row->addStretch(1);
   return bar;
 }
 

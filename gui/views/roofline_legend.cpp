@@ -2,6 +2,7 @@
 // the plot has the height, else below it.
 #include <QFontMetricsF>
 #include <algorithm>
+#include <cmath>
 
 #include "gui/models/quantity.h"
 #include "gui/views/roofline_frame.h"
@@ -10,6 +11,8 @@ namespace nautilus::gui {
 namespace {
 
 constexpr double kRow = 18, kTwoRows = 33, kPad = 10, kText = 20;  // pixels
+constexpr double kLowPlot = 240;    // a legend below would leave the plot no height
+constexpr double kLeastPlot = 116;  // with its axes
 
 }  // namespace
 
@@ -139,12 +142,16 @@ void RooflinePainter::explain(QPainter& p, const Explained& e) const {
 }
 
 QMarginsF RooflinePainter::paint_legend(QPainter& p, const QRectF& area, const RooflineLook& look) {
-  const bool beside = area.width() >= 520 && area.width() > 1.2 * area.height();
+  const bool low = area.height() < kLowPlot && area.width() >= 360;
+  const bool beside = low || (area.width() >= 520 && area.width() > 1.2 * area.height());
   const double width = beside ? std::clamp(area.width() * 0.3, 190.0, 340.0) : area.width();
   const QSizeF room(width - 2 * kPad,
                     beside ? area.height() - 2 * kPad : std::max(3 * kRow, area.height() * 0.3));
   std::vector<Explained> all = explained(look);
-  const double height = place(all, room, beside) + (beside ? 2 * kPad : 8);
+  double height = place(all, room, beside) + (beside ? 2 * kPad : 8);
+  // The plot and the titles of its axes come first.
+  const double rows = std::max(1.0, std::floor((area.height() - kLeastPlot - 8) / kRow));
+  if (!beside) height = std::min(height, rows * kRow + 8);
   const QRectF box = beside ? QRectF(area.right() - width, area.top(), width, area.height())
                             : QRectF(area.left(), area.bottom() - height, width, height);
   p.save();

@@ -9,6 +9,8 @@
 
 namespace nautilus::gui {
 
+constexpr double kCloseRoofs = 7;  // pixels: one label above them, one below
+
 QFont RooflinePainter::font(double pixels, bool bold) const {
   QFont f = theme_.ui();
   f.setPixelSize(static_cast<int>(std::lround(pixels)));
@@ -146,10 +148,12 @@ void RooflinePainter::labels(Frame& f) {
       const auto placed = [&](const QString& text) {
         return r.diagonal() ? label_diagonal(f, k, text, line) : label_flat(f, k, text, line);
       };
-      // Rather without the source than over points or another roof.
+      // Rather without the source than over points or another roof; flat ones rather by their name
+      // alone, for they have one beside them that the label would hide.
       f.choosy = true;
-      if (std::any_of(texts.begin(), texts.end() - 1, placed)) continue;
+      if (std::any_of(texts.begin(), texts.end() - (r.diagonal() ? 1 : 0), placed)) continue;
       f.choosy = false;
+      if (secondary) continue;  // its line is named where it has room, and under the mouse
       (void)std::any_of(texts.begin(), texts.end(), placed);
     }
 }
@@ -196,7 +200,14 @@ bool RooflinePainter::label_diagonal(Frame& f, size_t k, const QString& text, co
 bool RooflinePainter::label_flat(Frame& f, size_t k, const QString& text, const QLineF& line) {
   const QFontMetricsF m(font(11));
   const double w = m.horizontalAdvance(text), h = m.height();
-  for (double below : {-1.0, h + 1, 2 * h + 3})
+  // Above the line, below it, or below one that is close to it; below another it would be that
+  // one's.
+  double lowest = 3 * h;
+  for (const Roof& r : f.look.roofs) {
+    const double y = f.view.to_screen({0.0, -std::log10(r.value)}).y() - line.p2().y();
+    if (r.shown && !r.diagonal() && r.value > 0 && y > kCloseRoofs) lowest = std::min(lowest, y);
+  }
+  for (double below = -1; below < lowest; below = below < 0 ? h + 1 : below + 4)
     for (double d = 8; d + w < line.length() - 4; d += 24)
       if (label(f, k, text, {line.p2().x() - d - w, line.p2().y() + below}, 0)) return true;
   return false;
@@ -266,7 +277,10 @@ void RooflinePainter::axes(Frame& f) {
   f.p.save();
   f.p.translate(plot.left() - 46, plot.center().y());
   f.p.rotate(-90);
-  f.p.drawText(QRectF(-150, -10, 300, 20), Qt::AlignCenter, QStringLiteral("useful FLOP/s"));
+  const QString y_title = QStringLiteral("useful FLOP/s");
+  f.p.drawText(
+      QRectF(-150, -10, 300, 20), Qt::AlignCenter,
+      big.horizontalAdvance(y_title) < plot.height() + 20 ? y_title : QStringLiteral("FLOP/s"));
   f.p.restore();
 }
 

@@ -12,9 +12,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/views/elided_label.h"
 #include "gui/views/menu_button.h"
 #include "gui/views/schedule_canvas.h"
 #include "gui/views/step_editor.h"
+#include "gui/views/view_bar.h"
 
 namespace nautilus::gui {
 
@@ -26,23 +28,25 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent)
   editor_ = new StepEditor(shared_.theme, this);
   menu_ = new QMenu(tr("Transform"), this);
   menu_->setToolTipsVisible(true);
-  note_ = new QLabel(this);
-  note_->setWordWrap(true);
+  note_ = new ElidedLabel({}, this);
   note_->setAccessibleName(tr("remark on the schedule"));
   make_actions();
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(6, 3, 6, 3);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(0, 0, 6, 0);
+  row->setSpacing(0);
+  auto* bar = new ViewBar(this);
   transform_button_ =
       menu_button(tr("Transform"), tr("Apply a transform to the selected node (T, or right click)"),
                   menu_, this);
-  bar->addWidget(transform_button_);
+  bar->add(transform_button_);
   for (QAction* a : {undo_, redo_, save_, load_}) {
     auto* b = new QToolButton(this);
     b->setDefaultAction(a);
     b->setAutoRaise(true);
-    bar->addWidget(b);
+    bar->add(b);
   }
-  bar->addWidget(note_, 1);
+  row->addWidget(bar);
+  row->addWidget(note_, 1);
   splitter_ = new QSplitter(Qt::Horizontal, this);
   splitter_->addWidget(canvas_);
   splitter_->addWidget(editor_);
@@ -53,7 +57,7 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  column->addLayout(bar);
+  column->addLayout(row);
   column->addWidget(splitter_, 1);
   setFocusProxy(canvas_);
 
@@ -82,10 +86,15 @@ ScheduleView::ScheduleView(Shared shared, QWidget* parent)
     close_editor();
     ask_tree();
   });
-  connect(&shared_.document, &Document::changed, this, [this](const QList<int>& ids) {
+  const auto made_otherwise = [this] {
     const sched::SearchNode* n = shared_.document.node(node());
-    if (n && ids.contains(n->id) && made_of(*n) != made_of_) shown_ = -2, ask_tree();
-  });
+    if (n && made_of(*n) != made_of_) shown_ = -2, ask_tree();
+  };
+  connect(&shared_.document, &Document::options_changed, this, made_otherwise);
+  connect(&shared_.document, &Document::changed, this,
+          [this, made_otherwise](const QList<int>& ids) {
+            if (ids.contains(node())) made_otherwise();
+          });
   connect(hand_, &HandSteps::refused, this, [this](const QString& why) { say(why, true); });
   connect(hand_, &HandSteps::applied, this, [this](int id) {
     close_editor();

@@ -26,6 +26,7 @@ SearchTreeCanvas::SearchTreeCanvas(Shared shared, QWidget* parent)
     for (int id : ids) refresh(id);
     request(false);
   });
+  connect(&shared_.document, &Document::options_changed, this, &SearchTreeCanvas::read_again);
   connect(&shared_.document, &Document::answer_changed, this, [this] { request(false); });
   connect(&shared_.document, &Document::measured_changed, this, [this](int id) {
     refresh(id);
@@ -54,8 +55,19 @@ void SearchTreeCanvas::document_reset() {
   set_moved_by_hand(false);
   picture_ = {};
   job_.drop();
-  reading_.start([this] { return read_some(); }, [this] { request(true); }, kAtOnce);
+  reading_.start([this] { return read_some(question_.facts); }, [this] { request(true); }, kAtOnce);
   root_changed(0);
+}
+
+// Beside what is shown, which stays whole until then.
+void SearchTreeCanvas::read_again() {
+  again_.clear();
+  again_.reserve(shared_.document.nodes().size());
+  reading_.start([this] { return read_some(again_); },
+                 [this] {
+                   question_.facts = std::exchange(again_, {});
+                   request(true);
+                 });
 }
 
 TreeFact SearchTreeCanvas::fact(const sched::SearchNode& n) const {
@@ -63,25 +75,25 @@ TreeFact SearchTreeCanvas::fact(const sched::SearchNode& n) const {
   return fact_of(n, m && !m->right.fails() ? m->seconds : 0);
 }
 
-bool SearchTreeCanvas::read_some() {
+bool SearchTreeCanvas::read_some(std::vector<TreeFact>& facts) const {
   const auto& nodes = shared_.document.nodes();
-  const size_t end = std::min(nodes.size(), question_.facts.size() + kRead);
-  while (question_.facts.size() < end)
-    question_.facts.push_back(fact(nodes[question_.facts.size()]));
+  const size_t end = std::min(nodes.size(), facts.size() + kRead);
+  while (facts.size() < end) facts.push_back(fact(nodes[facts.size()]));
   return end < nodes.size();
 }
 
 void SearchTreeCanvas::document_appended() {
   if (reading_.busy()) return;  // which gets there
-  while (read_some()) {
+  while (read_some(question_.facts)) {
   }
   request(false);
 }
 
 void SearchTreeCanvas::refresh(int id) {
   const sched::SearchNode* n = shared_.document.node(id);
-  if (!n || id >= static_cast<int>(question_.facts.size())) return;
-  question_.facts[id] = fact(*n);
+  if (!n) return;
+  for (std::vector<TreeFact>* facts : {&question_.facts, &again_})
+    if (id < static_cast<int>(facts->size())) (*facts)[id] = fact(*n);
 }
 
 void SearchTreeCanvas::request(bool supersede) {

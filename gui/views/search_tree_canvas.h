@@ -63,7 +63,8 @@ class SearchTreeCanvas : public PictureCanvas {
  private:
   void document_reset();
   void document_appended();
-  bool read_some();
+  void read_again();
+  bool read_some(std::vector<TreeFact>& facts) const;  // false: that was the last
   TreeFact fact(const sched::SearchNode& n) const;
   void refresh(int node);
   void unhide(int node);  // shown by itself, its ancestors open
@@ -82,7 +83,8 @@ class SearchTreeCanvas : public PictureCanvas {
   Shared shared_;
   TreeQuestion question_;
   SearchTreePicture picture_;
-  Slices reading_;  // the document's candidates, after a new one
+  Slices reading_;               // the document's candidates: of a new one, or with other costs
+  std::vector<TreeFact> again_;  // those with other costs, until all are there
   LatestJob<SearchTreePicture> job_;
   mutable SearchTreePainter painter_;
   int limit_ = -1;

@@ -3,6 +3,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include "gui/models/snapshot.h"
 #include "tests/gui/samples.h"
 
 namespace nautilus::gui {
@@ -29,6 +30,58 @@ TEST(Document, ChildrenAndPathsFollowGrowth) {
   EXPECT_TRUE(d.path(200).empty());
   EXPECT_EQ(d.depth(200), 0);
   EXPECT_TRUE(d.children(-1).empty());
+}
+
+std::vector<sched::SearchNode> twice_as_slow(const Document& d) {
+  std::vector<sched::SearchNode> out = d.nodes();
+  for (sched::SearchNode& n : out) n.seconds *= 2;
+  return out;
+}
+
+TEST(Document, OtherCostsComeWithTheirOptionsAndTheirAnswer) {
+  Document d;
+  d.set_session(random_session(100, 3), "");
+  const std::vector<int> best = {d.best().back(), d.best().front()};
+  const double before = d.node(best[0])->seconds;
+  sched::SearchOptions o = d.session().options;
+  o.machine.id = "other";
+  int told = 0;
+  const auto all_is_there = [&] {
+    ++told;
+    EXPECT_EQ(d.session().options.machine.id, "other");
+    EXPECT_EQ(d.node(best[0])->seconds, 2 * before);
+    EXPECT_EQ(d.best(), best);
+    EXPECT_TRUE(d.on_best_path(best[0]));
+  };
+  QObject::connect(&d, &Document::options_changed, &d, all_is_there);
+  QObject::connect(&d, &Document::answer_changed, &d, all_is_there);
+  EXPECT_FALSE(d.set_costs(o, random_nodes(99, 3), best, {}));
+  EXPECT_EQ(told, 0);
+  EXPECT_FALSE(d.modified());
+  EXPECT_TRUE(d.set_costs(o, twice_as_slow(d), best, {}));
+  EXPECT_EQ(told, 2);
+  EXPECT_TRUE(d.modified());
+}
+
+// What is written to a file is of one machine, too.
+TEST(Document, ACopyInTheMakingHasTheCostsOfItsEnd) {
+  Document d;
+  d.set_session(random_session(30'000, 3), "");
+  std::shared_ptr<sched::Session> copy;
+  bool done = false;
+  new Snapshot(
+      d, [&](std::shared_ptr<sched::Session> s) { copy = std::move(s), done = true; }, &d);
+  QCoreApplication::processEvents();  // a slice
+  ASSERT_FALSE(done);
+  sched::SearchOptions o = d.session().options;
+  o.machine.id = "other";
+  ASSERT_TRUE(d.set_costs(o, twice_as_slow(d), d.best(), {}));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return done; }, 60'000));
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(copy->options.machine.id, "other");
+  ASSERT_EQ(copy->result.nodes.size(), d.nodes().size());
+  for (const sched::SearchNode& n : d.nodes())
+    ASSERT_EQ(copy->result.nodes[static_cast<size_t>(n.id)].seconds, n.seconds) << n.id;
 }
 
 // A batch never waits for 100,000 nodes to be moved to a larger place.

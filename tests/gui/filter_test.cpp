@@ -216,5 +216,22 @@ TEST(FilterStack, AnswersWhileManyCandidatesKeepChanging) {
     ASSERT_EQ(stack.passes(id), naive(stack.filters(), d, id)) << "node " << id;
 }
 
+TEST(FilterStack, OtherCostsAreAskedAgain) {
+  Document d;
+  d.set_session(random_session(5'000, 3), "");
+  FilterStack f(d);
+  f.add(parsed("seconds < 4e-4"));
+  const auto right = [&] {
+    return std::all_of(d.nodes().begin(), d.nodes().end(), [&](const sched::SearchNode& n) {
+      return f.passes(n.id) == (n.seconds > 0 && n.seconds < 4e-4);
+    });
+  };
+  ASSERT_TRUE(QTest::qWaitFor(right, 10'000));
+  std::vector<sched::SearchNode> nodes = d.nodes();
+  for (sched::SearchNode& n : nodes) n.seconds *= 2;
+  ASSERT_TRUE(d.set_costs(d.session().options, std::move(nodes), d.best(), {}));
+  EXPECT_TRUE(QTest::qWaitFor(right, 10'000));
+}
+
 }  // namespace
 }  // namespace nautilus::gui

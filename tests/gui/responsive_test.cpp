@@ -150,6 +150,36 @@ TEST(Responsive, BatchesIntoAHundredThousandCandidates) {
   EXPECT_LT(longest.ms, kBlock * kSlower) << longest.event << " to " << longest.receiver;
 }
 
+// All costs, the machine and the answer come at once; views take them in slices. With a filter and
+// a selection, which both stay.
+TEST(Responsive, AnotherMachineForAHundredThousandCandidates) {
+  WindowRig rig({1920, 1080});
+  MainWindow& w = *rig.window;
+  ASSERT_TRUE(rig.open("softmax"));
+  sched::Session s = large_session(kMany);
+  s.options.sizes = {{"N", 64}, {"M", 64}};
+  w.document().set_session(std::move(s), "");
+  for (const View* v : w.views()) w.dock(v->name())->show();
+  w.filters().add(*filter_from_string("limiter latency", nullptr));
+  w.selection().select(kMany / 2);
+  rig.settle();
+  const size_t views = w.views().size();
+  ASSERT_GT(views, 5u);
+  const auto is_there = [&] { return w.document().session().options.machine.id == "rtx4090"; };
+  QSignalSpy refused(&w.search(), &LiveSearch::refused);
+  EventTimes::start();
+  w.search().set_machine(*sched::load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/rtx4090.json"));
+  wait_until(120, [&] { return is_there() || refused.count() > 0; });
+  rig.settle();
+  const LongestEvent longest = EventTimes::stop();
+  ASSERT_TRUE(is_there()) << rig.problem().toStdString();
+  tell("while the machine changes", longest);
+  EXPECT_GE(w.document().nodes().size(), size_t{kMany});
+  EXPECT_EQ(w.selection().now().node, kMany / 2);
+  EXPECT_GT(w.filters().passing(), 0);
+  EXPECT_LT(longest.ms, kBlock * kSlower) << longest.event << " to " << longest.receiver;
+}
+
 TEST(Responsive, FilteringAHundredThousandCandidates) {
   WindowRig rig({1920, 1080});
   MainWindow& w = *rig.window;

@@ -174,6 +174,29 @@ TEST(ScheduleView, NodesArePickedFromTheTree) {
   EXPECT_TRUE(r.input<QSpinBox>("sizes")->prefix().startsWith("i_3"));
 }
 
+// What the bench found for the machine before is not put beside costs of the one now.
+TEST(ScheduleView, AStepUnderWayIsCostedForTheMachineThatCame) {
+  ScheduleRig r;
+  HandSteps& hand = r.view.hand_steps();
+  int asked = 0;
+  hand.set_adder([&asked, alone = hand.adder()](int below, const HandSteps::Steps& steps,
+                                                HandSteps::Done done) {
+    ++asked;
+    alone(below, steps, std::move(done));
+  });
+  QSignalSpy applied(&hand, &HandSteps::applied);
+  hand.apply(0, r.document.node(2)->steps);
+  ASSERT_EQ(asked, 1);
+  sched::SearchOptions o = r.document.session().options;
+  o.machine = *sched::load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/rtx4090.json");
+  r.bench.set_options(o);
+  r.document.set_options(o);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return applied.count() == 1; }, 60'000));
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(r.document.nodes().size(), 6u);
+  EXPECT_FALSE(hand.busy());
+}
+
 TEST(ScheduleView, ApplyMakesACandidateAndUndoGoesBack) {
   ScheduleRig r;
   QSignalSpy requested(&r.view, &ScheduleView::apply_requested);

@@ -301,5 +301,20 @@ TEST_F(SearchTree, AnEmptyDocumentIsShownAsNothing) {
   canvas->grab();
 }
 
+TEST_F(SearchTree, OtherCostsKeepTheView) {
+  key(Qt::Key_Plus);
+  const double zoom = canvas->viewport().scale;
+  ASSERT_GT(canvas->best(), 0);
+  std::vector<sched::SearchNode> nodes = stage.document.nodes();
+  for (sched::SearchNode& n : nodes) n.seconds *= 2;
+  ASSERT_TRUE(stage.document.set_costs(stage.document.session().options, std::move(nodes),
+                                       stage.document.best(), {}));
+  ASSERT_EQ(canvas->facts().size(), stage.document.nodes().size()) << "what is shown stays whole";
+  settle();
+  for (const sched::SearchNode& n : stage.document.nodes())
+    ASSERT_EQ(canvas->facts()[static_cast<size_t>(n.id)].seconds, static_cast<float>(n.seconds));
+  EXPECT_EQ(canvas->viewport().scale, zoom);
+}
+
 }  // namespace
 }  // namespace nautilus::gui

@@ -1,12 +1,20 @@
 // One selection, one filter and one tree through all views of the real program.
 #include <gtest/gtest.h>
 
+#include <QAbstractScrollArea>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLabel>
 #include <QSvgRenderer>
 #include <QTextBrowser>
+#include <QToolButton>
 #include <algorithm>
 
 #include "gui/app/exporting.h"
+#include "gui/views/elided_label.h"
+#include "gui/views/roofline.h"
 #include "gui/views/schedule_view.h"
+#include "gui/views/view_bar.h"
 #include "gui/views/why_view.h"
 #include "tests/gui/window_rig.h"
 
@@ -117,6 +125,95 @@ TEST(WindowViews, ControlsHaveNamesAndToolTips) {
                          << " " << control->objectName().toStdString();
     }
   }
+}
+
+// Whether it is a control of a bar, and shown: what scrolls is reached by scrolling.
+bool in_a_bar(const QWidget* w, const QWidget* view) {
+  if (!w->isVisible()) return false;
+  for (const QWidget* up = w->parentWidget(); up && up != view; up = up->parentWidget())
+    if (qobject_cast<const QAbstractScrollArea*>(up)) return false;
+  return true;
+}
+
+bool elides(const QWidget* w) {
+  const bool any_width = w->sizePolicy().horizontalPolicy() == QSizePolicy::Ignored;
+  return dynamic_cast<const ElidedLabel*>(w) || (qobject_cast<const QComboBox*>(w) && any_width);
+}
+
+// In the least window no control of a view is cut, and none lies on another.
+TEST(WindowViews, BarsAreWholeInTheLeastWindow) {
+  WindowRig rig({800, 500});
+  MainWindow& w = *rig.window;
+  ASSERT_TRUE(rig.open("attention_causal"));
+  ASSERT_TRUE(rig.explore(60));
+  w.selection().select(w.document().best().front());
+  int seen = 0;
+  for (View* v : w.views()) {
+    SCOPED_TRACE(v->name().toStdString());
+    w.dock(v->name())->reveal();
+    rig.settle();
+    if (!v->isVisible()) continue;
+    std::vector<const QWidget*> controls;
+    for (const QWidget* c : v->findChildren<QWidget*>()) {
+      const bool counts = qobject_cast<const QToolButton*>(c) || qobject_cast<const QLabel*>(c) ||
+                          qobject_cast<const QComboBox*>(c) || qobject_cast<const QCheckBox*>(c);
+      if (!counts || !in_a_bar(c, v)) continue;
+      ++seen;
+      const std::string name =
+          (c->accessibleName() + u' ' + c->metaObject()->className()).toStdString();
+      EXPECT_TRUE(elides(c) || c->width() >= c->minimumSizeHint().width()) << name;
+      const QRect at(c->mapTo(v, QPoint(0, 0)), c->size());
+      EXPECT_TRUE(v->rect().contains(at)) << name;
+      for (const QWidget* other : controls)
+        EXPECT_FALSE(at.intersects(QRect(other->mapTo(v, QPoint(0, 0)), other->size())))
+            << name << " on " << other->accessibleName().toStdString();
+      controls.push_back(c);
+    }
+  }
+  EXPECT_GT(seen, 20);
+}
+
+// What has no room in a bar is behind its last button, and works there.
+TEST(WindowViews, WhatHasNoRoomInABarIsOneClickAway) {
+  WindowRig rig({800, 500});
+  MainWindow& w = *rig.window;
+  ASSERT_TRUE(rig.open("softmax"));
+  auto& roofline = dynamic_cast<RooflineView&>(*w.view("roofline"));
+  w.dock("roofline")->reveal();
+  rig.settle();
+  auto* bar = roofline.findChild<ViewBar*>();
+  ASSERT_TRUE(bar);
+  auto* more = bar->findChild<QToolButton*>("view_bar_more");
+  ASSERT_TRUE(more);
+  ASSERT_TRUE(more->isVisible());
+  const auto path = [&]() -> QToolButton* {
+    for (auto* b : w.findChildren<QToolButton*>())
+      if (b->text() == "Path") return b;
+    return nullptr;
+  };
+  ASSERT_TRUE(path());
+  EXPECT_FALSE(path()->isVisible());
+  const bool on = roofline.canvas()->path_shown();
+  for (int k = 0; k < 2; ++k) {
+    QTest::mouseClick(more, Qt::LeftButton);
+    ASSERT_TRUE(path()->isVisible());
+    EXPECT_NE(path()->window(), &w);
+    QTest::mouseClick(path(), Qt::LeftButton);
+    EXPECT_EQ(roofline.canvas()->path_shown(), k == 0 ? !on : on);
+    QCoreApplication::processEvents();
+    EXPECT_FALSE(path()->isVisible()) << "the list of the rest stays open";
+  }
+  QTest::mouseClick(more, Qt::LeftButton);
+  ASSERT_TRUE(path()->isVisible());
+  QTest::keyClick(path()->window(), Qt::Key_Escape);
+  EXPECT_FALSE(path()->isVisible());
+  w.dock("roofline")->setFloating(true);
+  w.dock("roofline")->resize(1200, 500);
+  rig.settle();
+  EXPECT_FALSE(more->isVisible());
+  EXPECT_TRUE(path()->isVisible());
+  EXPECT_TRUE(
+      roofline.rect().contains(QRect(path()->mapTo(&roofline, QPoint(0, 0)), path()->size())));
 }
 
 }  // namespace
