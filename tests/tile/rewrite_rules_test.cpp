@@ -366,7 +366,7 @@ TEST(RewriteRules, BranchesOnData) {
 TEST(RewriteRules, GuardedWorkCountsForItsShare) {
   const Module m = module_of(
       module_text("%8: f32 = reduce max %2 over (i)\n%9: f32 = const 0\n%10: bool = lt %8, %9\n"
-                  "%99: I1 = if %10 {\n%11: I1 = tanh %2\nyield %11\n} else {\n%12: I1 = exp2 "
+                  "%99: I1 = if %10 {\n%11: I1 = log2 %2\nyield %11\n} else {\n%12: I1 = exp2 "
                   "%3\nyield %12\n}",
                   "I1"));
   double special = 0;
