@@ -430,6 +430,7 @@ int tune(const Input& in, SearchFlags search, TuneFlags f) {
   if (!driver) {
     Refusal r = driver.error();
     r.asked = "tune";
+    r.suggest = "a host with an NVIDIA GPU and its driver";
     return fail(in.json, r, kEnvironment);
   }
   auto device = gpu::device_info(**driver);

@@ -43,6 +43,14 @@ std::optional<sched::Comparison> comparison(const std::string& text) {
   return std::nullopt;
 }
 
+// Why a candidate can have no time, or "". One over capacity may: the model may be wrong there.
+std::string not_a_kernel(const sched::SearchNode& n) {
+  using State = sched::NodeState;
+  if (n.state != State::Illegal && n.state != State::Unknown && n.state != State::Failed) return "";
+  return "candidate " + std::to_string(n.id) + " is " + std::string(sched::state_name(n.state)) +
+         ", of which there is no kernel";
+}
+
 // Why a row is of no use here, or "".
 std::string match(const Row& row, const sched::Session& s, const std::map<std::string, int>& known,
                   MeasuredRow& out) {
@@ -71,15 +79,16 @@ std::string match(const Row& row, const sched::Session& s, const std::map<std::s
     if (!n || *n < 0 || *n >= static_cast<double>(nodes.size()) || *n != std::floor(*n))
       return "there is no candidate " + *id;
     out.node = static_cast<int>(*n);
-    return "";
+    return not_a_kernel(nodes[out.node]);
   }
   const auto* knobs = field(row, {"knobs"});
   if (!knobs) return "it names neither node nor knobs";
   const auto at = known.find(knobs_key(named_values(*knobs)));
   if (at == known.end()) return "no candidate has the knobs " + *knobs;
-  if (at->second == kSeveral) return "several candidates have the knobs " + *knobs;
+  if (at->second == kSeveral)
+    return "several candidates have the knobs " + *knobs + "; a column node says which";
   out.node = at->second;
-  return "";
+  return not_a_kernel(nodes[out.node]);
 }
 
 }  // namespace

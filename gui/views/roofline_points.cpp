@@ -94,7 +94,9 @@ void RooflineCloud::count(const sched::SearchNode& n) {
   f.consider(n);
 }
 
+// What does not fit is no plan of the structure, however fast it would be.
 void Family::consider(const sched::SearchNode& n) {
+  if (n.state == sched::NodeState::OverCapacity) return;
   if (n.seconds <= 0 || n.points.empty() || (best >= 0 && n.seconds >= best_seconds)) return;
   best_seconds = n.seconds;
   best = n.id;
@@ -181,7 +183,8 @@ void RooflineCloud::refresh(const Document& d, int node) {
 // decided.
 void RooflineCloud::find_families(const Document& d) {
   families.clear();
-  for (auto& [node, f] : all_) families.push_back(f);
+  for (auto& [node, f] : all_)
+    if (f.best >= 0) families.push_back(f);
   auto faster = [](const Family& a, const Family& b) {
     return std::pair(a.best_seconds == 0 ? INFINITY : a.best_seconds, a.node) <
            std::pair(b.best_seconds == 0 ? INFINITY : b.best_seconds, b.node);
@@ -267,6 +270,7 @@ std::vector<PathStop> path_stops(const Document& d, int node) {
     const int k = rank[n.id];
     if (k < 0 || n.points.empty() || n.seconds <= 0) continue;
     const bool itself = n.id == path[k];
+    if (!itself && n.state == sched::NodeState::OverCapacity) continue;
     int& best = plan[k];
     if (itself || best < 0)
       best = n.id;

@@ -74,6 +74,21 @@ TEST(Measurements, JsonInBothShapes) {
   }
 }
 
+// An illegal candidate has no kernel that could have a time; one over capacity may have.
+TEST(Measurements, CandidatesWithoutAKernelAreLeftOut) {
+  sched::Session s = sample();
+  s.result.nodes[1].state = sched::NodeState::Illegal;
+  s.result.nodes[2].state = sched::NodeState::OverCapacity;
+  s.result.nodes[2].knobs = {{"tile.i", 16}};
+  const auto r =
+      read_measurements("node,knobs,seconds\n1,,1e-4\n,stages=2 tile.i=64,1e-4\n2,,1e-4\n", s, "x");
+  ASSERT_TRUE(r);
+  ASSERT_EQ(r->rows.size(), 1u);
+  EXPECT_EQ(r->rows[0].node, 2);
+  EXPECT_EQ(r->left_out, 2);
+  EXPECT_TRUE(r->why.contains("row 1: candidate 1 is illegal")) << r->why.toStdString();
+}
+
 TEST(Measurements, BadFilesAndRows) {
   for (const char* text : {"", "   \n", "[1, 2]", "{\"a\": ", "[[[["})
     EXPECT_FALSE(read_measurements(text, sample(), "x")) << text;

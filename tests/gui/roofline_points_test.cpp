@@ -118,6 +118,24 @@ TEST(RooflinePoints, AFamilyWhoseBestPlanGetsSlowerHasAnotherBest) {
   EXPECT_EQ(fused->plans, 2);
 }
 
+// A plan that does not fit is none: the structure's time is that of the best that does.
+TEST(RooflinePoints, WhatDoesNotFitIsNoBestPlan) {
+  Document d;
+  d.set_session(small_search(), "");
+  RooflineCloud c;
+  c.build(d);
+  sched::SearchNode large = plan_node(9, 4, "i=256", 1e-7);
+  large.state = sched::NodeState::OverCapacity;
+  d.append({large});
+  c.advance(d, 100);
+  c.find_families(d);
+  const auto fused =
+      std::find_if(c.families.begin(), c.families.end(), [](auto& f) { return f.node == 4; });
+  ASSERT_NE(fused, c.families.end());
+  EXPECT_EQ(fused->best, 7);
+  for (const PathStop& stop : path_stops(d, 7)) EXPECT_NE(stop.plan, 9);
+}
+
 TEST(RooflinePoints, MeasurementsMoveThePointAndKeepThePrediction) {
   Document d;
   d.set_session(small_search(), "");
