@@ -3,6 +3,7 @@
 
 #include <QFileInfo>
 #include <QToolButton>
+#include <algorithm>
 #include <atomic>
 
 #include "gui/app/chips_bar.h"
@@ -156,7 +157,14 @@ TEST(GivingUp, ImportingAddsNothing) {
   QSignalSpy imported(&w, &MainWindow::measurements_imported);
   w.import_measurements(store.fileName());
   ASSERT_TRUE(wait_until(60, [&] { return imported.count() > 0; }));
-  EXPECT_EQ(imported[0][0].toInt(), 30'000);
+  // Those that can have a kernel.
+  const auto& nodes = w.document().nodes();
+  const auto count = std::count_if(nodes.begin(), nodes.begin() + 30'000, [](const auto& n) {
+    return n.state != sched::NodeState::Illegal && n.state != sched::NodeState::Unknown &&
+           n.state != sched::NodeState::Failed;
+  });
+  EXPECT_GT(count, 10'000);
+  EXPECT_EQ(imported[0][0].toInt(), count);
 }
 
 TEST(GivingUp, ALessonThatIsPreparedLeavesTheSession) {
