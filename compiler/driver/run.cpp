@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "compiler/driver/open.h"
 #include "compiler/lower/lower.h"
 #include "compiler/runtime/runtime.h"
 

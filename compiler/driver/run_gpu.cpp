@@ -2,8 +2,8 @@
 #include <iostream>
 
 #include "compiler/driver/gpu_code.h"
+#include "compiler/driver/host_gpu.h"
 #include "compiler/driver/run.h"
-#include "compiler/runtime/gpu/driver.h"
 
 namespace nautilus::driver {
 
@@ -99,23 +99,13 @@ void print_run(const char* what, const Ran& r) {
 
 int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
   // Before anything takes time: is there a device?
-  auto driver = gpu::Driver::open();
-  if (!driver) {
-    Refusal r = driver.error();
-    r.asked = "run --on gpu";
-    return fail(in.json, r, kEnvironment);
-  }
-  auto device = gpu::device_info(**driver);
-  if (!device) return fail(in.json, device.error(), kEnvironment);
-  const int not_known = flags.target.empty() ? kEnvironment : kBadInput;
-  if (flags.target.empty()) flags.target = gpu::target_of(*device);
-  if (auto t = memory::parse_target(flags.target); !t) return fail(in.json, t.error(), not_known);
-  if (f.machine.empty()) f.machine = machine_of_target(flags.target, device->name);
-  const auto machine = find_gpu(f.machine);
-  if (!machine) return fail(in.json, machine.error(), kBadInput);
+  int status = kGood;
+  const auto gpu = host_gpu("run --on gpu", flags.target, f.machine, in.json, status);
+  if (!gpu) return status;
+  flags.target = gpu->target;
+  f.machine = gpu->machine;
   if (flags.run.repeats <= 0) flags.run.repeats = 20;
   flags.gpu.memory_bytes = static_cast<uint64_t>(flags.memory_gb * (1ull << 30));
-  int status = kGood;
   auto loaded = load(in, true, status);
   if (!loaded) return status;
   const auto opened = open_program(*loaded, flags.symbolic);
@@ -126,7 +116,8 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
                         most_choices(flags.tries, !flags.symbolic.empty()), in.json, status);
   if (!choices) return status;
   PassPrinter printer(flags.print_after, in.json);
-  auto ran = generate_and_run(*loaded, *choices, open, *machine, flags, printer, in.json, status);
+  auto ran =
+      generate_and_run(*loaded, *choices, open, gpu->description, flags, printer, in.json, status);
   if (!ran) return status;
   if (auto bad = printer.check()) return fail(in.json, *bad, kBadInput);
   const Choice& choice = ran->code.choice;
@@ -142,7 +133,8 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
     same.numerics = choice.plan.numerics;
     auto first = choose(*loaded, same, {"original", ""}, 1, in.json, status);
     if (!first) return status;
-    original = generate_and_run(*loaded, *first, open, *machine, flags, quiet, in.json, status);
+    original =
+        generate_and_run(*loaded, *first, open, gpu->description, flags, quiet, in.json, status);
     if (!original) return status;
   }
   const runtime::RunResult& result = ran->result.run;
@@ -167,8 +159,8 @@ int run_on_gpu(const Input& in, SearchFlags f, RunFlags flags) {
   }
   std::cout << loaded->program.name << " at";
   for (const auto& [name, value] : loaded->sizes) std::cout << " " << name << "=" << value;
-  std::cout << " on " << device->name << " (" << choice.about.value("plan", "") << " for "
-            << f.machine << ", " << flags.target << ")\n";
+  std::cout << " on " << gpu->name << " (" << choice.about.value("plan", "") << " for " << f.machine
+            << ", " << flags.target << ")\n";
   for (const std::string& n : loaded->notes) std::cout << "  (" << n << ")\n";
   for (const std::string& n : ran->code.notes) std::cout << "  note: " << n << "\n";
   if (choice.about.contains("note"))

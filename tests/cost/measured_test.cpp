@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "autosched/cost.h"
+#include "autosched/rank.h"
 #include "tests/cost/corpus_programs.h"
 
 namespace nautilus::sched {
@@ -74,21 +75,6 @@ std::string name_of(const SearchResult& r, int node) {
   return out + knobs;
 }
 
-double rank_correlation(const std::vector<Timed>& runs) {
-  const auto rank = [&](double Timed::*of, const Timed& r) {
-    double n = 0;
-    for (const Timed& o : runs) n += o.*of < r.*of ? 1 : o.*of == r.*of ? 0.5 : 0;
-    return n;
-  };
-  double xy = 0, xx = 0, yy = 0;
-  const double mean = double(runs.size()) / 2;
-  for (const Timed& r : runs) {
-    const double x = rank(&Timed::predicted, r) - mean, y = rank(&Timed::measured, r) - mean;
-    xy += x * y, xx += x * x, yy += y * y;
-  }
-  return xy / std::sqrt(xx * yy);
-}
-
 TEST(Measured, WhatIsPickedIsNearlyTheFastest) {
   const Machine machine = *load_machine(NAUTILUS_SOURCE_DIR "/corpus/machines/h200.json");
   auto cases = measured();
@@ -107,12 +93,15 @@ TEST(Measured, WhatIsPickedIsNearlyTheFastest) {
     const auto found = search(program, o, *ops);
     ASSERT_TRUE(found) << found.error().text();
     std::vector<Timed> both;
+    std::vector<double> predictions, times;
     for (const SearchNode& node : found->nodes) {
       if (node.state != NodeState::Complete) continue;
       const auto run = runs.find(name_of(*found, node.id));
       if (run == runs.end()) continue;
       run->second.predicted = node.seconds;
       both.push_back(run->second);
+      predictions.push_back(node.seconds);
+      times.push_back(run->second.measured);
     }
     ASSERT_GE(both.size(), 8u);  // the plans that were measured are found again
     double fastest = both[0].measured;
@@ -124,7 +113,7 @@ TEST(Measured, WhatIsPickedIsNearlyTheFastest) {
     RecordProperty(of.first + " " + of.second, std::to_string(picked->measured / fastest));
     EXPECT_LT(picked->measured, 1.15 * fastest)
         << "picked: predicted " << picked->predicted << ", measured " << picked->measured;
-    EXPECT_GT(rank_correlation(both), 0.6);
+    EXPECT_GT(rank_correlation(predictions, times), 0.6);
     // T5's gathers cost more than the model knows.
     const double least = of.first == "attention_t5" ? 0.6 : 0.8;
     EXPECT_GT(picked->predicted, least * picked->measured);

@@ -67,4 +67,10 @@ Ran nautilusc(const std::vector<std::string>& args, double interrupt_after) {
   return r;
 }
 
+std::string folder(const std::string& name) {
+  const std::string path = write_temp(name, "");
+  std::filesystem::remove_all(path);
+  return path;
+}
+
 }  // namespace nautilus::test

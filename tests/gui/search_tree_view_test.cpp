@@ -11,6 +11,7 @@
 #include <QWheelEvent>
 
 #include "tests/gui/big_session.h"
+#include "tests/gui/legend_marks.h"
 #include "tests/gui/surroundings.h"
 #include "tests/gui/svg_texts.h"
 
@@ -53,23 +54,8 @@ class SearchTree : public testing::Test {
   SearchTreeCanvas* canvas = nullptr;
 };
 
-// Both legends in the same words, and only of what is drawn.
 TEST_F(SearchTree, TheLegendNamesTheMarksThatOccur) {
-  const auto named = [&] {
-    QStringList out;
-    for (int k = 0; k < kTimeMarks; ++k)
-      if (const QString words = Theme::mark_words(TimeMark(k)); svg_texts(*view).contains(words))
-        out << words;
-    return out;
-  };
-  EXPECT_EQ(named(), QStringList{"predicted"});
-  stage.document.set_measured(best(), {2e-5, {}, "here"});
-  Surroundings::settle(*view);
-  EXPECT_EQ(named(), (QStringList{"predicted", "measured, not compared"}));
-  stage.document.set_measured(best(), {2e-5, false, "here"});
-  Surroundings::settle(*view);
-  EXPECT_TRUE(named().contains("measured, result wrong"));
-  EXPECT_FALSE(named().contains("measured, result right"));
+  expect_legend_of_marks(stage, *view, best());
 }
 
 TEST_F(SearchTree, ClickSelectsControlClickIsolatesAndBothAreShared) {

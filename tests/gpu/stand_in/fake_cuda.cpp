@@ -2,7 +2,7 @@
 // "cubin" is a text with one line a kernel, and a launch does what its line says. Every call is a
 // line of the log.
 //
-//   kernel NAME scale DST SRC COUNT FACTOR   float dst[i] = factor * src[i] for i < count
+//   kernel NAME scale DST SRC COUNT FACTOR [MS]   float dst[i] = factor * src[i] for i < count
 //   kernel NAME add DST COUNT VALUE          float dst[i] += value
 //   kernel NAME write DST INDEX              float dst[index] = 1
 //   kernel NAME map PARAMETER                nothing; logs the tensor map's numbers
@@ -10,9 +10,10 @@
 //   kernel NAME fault ERROR                  the next synchronization fails with that error
 //   kernel NAME crash | hang
 //
-// DST, SRC, PARAMETER are positions of parameters, COUNT that of a 64-bit size or "=n".
-// Environment: FAKE_CUDA_LOG (file), FAKE_CUDA_FAIL ("cuMemAlloc=2": that call fails; "cuX#3=2":
-// the third one), FAKE_CUDA_DEVICES, FAKE_CUDA_FREE (bytes), FAKE_CUDA_CAPABILITY (90).
+// MS: milliseconds that it takes beyond a quarter. DST, SRC, PARAMETER are positions of parameters,
+// COUNT that of a 64-bit size or "=n". Environment: FAKE_CUDA_LOG (file), FAKE_CUDA_FAIL
+// ("cuMemAlloc=2": that call fails; "cuX#3=2": the third one), FAKE_CUDA_DEVICES, FAKE_CUDA_FREE
+// (bytes), FAKE_CUDA_CAPABILITY (90).
 #include <signal.h>
 #include <unistd.h>
 
@@ -69,6 +70,7 @@ int64_t count(void** p, const std::string& word) {
 int run(const Kernel& k, void** p) {
   const auto& w = k.words;
   if (w[0] == "scale") {
+    if (w.size() > 5) clock_ms += std::stof(w[5]);  // beyond what every launch takes
     const int64_t n = count(p, w[3]);
     for (int64_t i = 0; i < n; ++i) floats(p, w[1])[i] = std::stof(w[4]) * floats(p, w[2])[i];
   } else if (w[0] == "add") {
