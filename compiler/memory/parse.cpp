@@ -135,6 +135,7 @@ class ModuleParser {
       g.iv = c_.name();
       c_.expect("<");
       g.extent = c_.index("\n");
+      if (c_.word("together")) g.together = c_.number();
       k.grid.push_back(std::move(g));
     }
     k.blocks_per_sm = number_after("blocks_per_sm");

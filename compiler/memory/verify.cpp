@@ -93,9 +93,16 @@ class Verifier {
     scope_ = std::make_unique<Scope>(Scope{m_, k, nullptr, target_, sizes_, {}});
     defined_ever_.clear();
     scope_->uniform["warp"] = 1;
+    const GridDim* outer = nullptr;  // the last dim before with more than a point
     for (const GridDim& g : k.grid) {
       over_sizes(g.extent);
       bind(g.iv, 1, nullptr);
+      if (g.together != 1 &&
+          (g.together < 1 || !outer || !outer->extent.is_const() || outer->together != 1 ||
+           outer->descending || outer->extent.constant() % g.together != 0))
+        fail("grid dim " + g.iv + ": " + std::to_string(g.together) +
+             " blocks start together, which does not divide the dim before it");
+      if (g.extent != IndexExpr(1)) outer = &g;
     }
     if (k.blocks_per_sm < 1) fail("blocks_per_sm must be positive");
     roles(k);

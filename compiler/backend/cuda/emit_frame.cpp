@@ -85,6 +85,8 @@ void KernelEmitter::frame() {
     facts_.divisors[s] = multiple == m_.multiples.end() ? 1 : multiple->second;
   }
   std::string block = "blockIdx.x";
+  std::string within;   // the place in a section of blocks that start together
+  int64_t section = 1;  // its length, along the next dim
   for (size_t n = k_.grid.size(); n-- > 0;) {
     const auto& g = k_.grid[n];
     const Range extent = facts_.range(g.extent);
@@ -99,13 +101,27 @@ void KernelEmitter::frame() {
     }
     const std::string name = names_.fresh(g.iv);
     text_[g.iv] = name;
+    if (g.together > 1) {
+      within = names_.fresh("in_section");
+      constant("const unsigned " + within + " = " + block + " % " + std::to_string(g.together) +
+               "u;");
+      const std::string rest = names_.fresh("block");
+      constant("const unsigned " + rest + " = " + block + " / " + std::to_string(g.together) +
+               "u;");
+      block = rest;
+    }
     bool last = true;
     for (size_t m = 0; m < n; ++m) last = last && k_.grid[m].extent == IndexExpr(1);
-    const std::string count = g.extent.is_const() ? std::to_string(g.extent.constant()) + "u"
-                                                  : "unsigned(" + uniform(g.extent) + ")";
-    const std::string at = "int(" + block + (last ? "" : " % " + count) + ")";
+    // A dim whose points start in sections counts those here.
+    const std::string count = g.extent.is_const()
+                                  ? std::to_string(g.extent.constant() / section) + "u"
+                                  : "unsigned(" + uniform(g.extent) + ")";
+    std::string at = block + (last ? "" : " % " + count);
+    if (section > 1) at = "(" + at + ") * " + std::to_string(section) + "u + " + within;
+    at = "int(" + at + ")";
     constant("const int " + name + " = " + (g.descending ? "int(" + count + ") - 1 - " + at : at) +
              ";");
+    section = g.together;
     if (last) continue;
     const std::string rest = names_.fresh("block");
     constant("const unsigned " + rest + " = " + block + " / " + count + ";");

@@ -88,7 +88,7 @@ class Lowering {
     rules.tf32 = options_.tf32;
     rules.staged_bytes = std::min<int64_t>(rules.staged_bytes, target_.shared_bytes / 4);
     if (auto made = by_warpgroups(original, rules)) {
-      longest_first(*made);
+      longest_first(*made, out_);
       return *std::move(made);
     }
     std::set<std::string> shared_out;
@@ -120,7 +120,7 @@ class Lowering {
                      "its tiles take " + std::to_string(least) +
                          " registers a thread with all the warps of a block; a thread has 255",
                      "smaller tiles"};
-    longest_first(*best);
+    longest_first(*best, out_);
     best->blocks_per_sm = blocks_beside(*best, least, target_);
     name_layouts(*best);
     return *std::move(best);

@@ -48,7 +48,31 @@ void find_loops(const Region& r, std::vector<const Instr*>& out) {
 
 }  // namespace
 
-void longest_first(Kernel& k) {
+// Bytes of what the kernels of a module read from outside, at one point of the grid's dims before
+// the last; 0 where a size is open.
+double bytes_of_a_point(const Kernel& k, const Module& m) {
+  double bytes = 0;
+  for (const TensorDecl& t : m.tensors) {
+    if (t.kind != poly::TensorKind::Input) continue;
+    double n = type_bytes(t.type);
+    for (const IndexExpr& e : t.extents) {
+      if (!e.is_const()) return 0;
+      n *= static_cast<double>(e.constant());
+    }
+    bytes += n;
+  }
+  for (size_t n = 0; n + 1 < k.grid.size(); ++n) {
+    if (!k.grid[n].extent.is_const()) return 0;
+    bytes /= static_cast<double>(std::max<int64_t>(1, k.grid[n].extent.constant()));
+  }
+  return bytes;
+}
+
+// Half of what the L2 keeps of a section: attention on an H200 is fastest with 16 to 32 MB of keys
+// and values (hopper-probe.md, 3n).
+constexpr double kSection = 24 << 20;
+
+void longest_first(Kernel& k, const Module& m) {
   std::vector<const Instr*> loops;
   for (const Role& r : k.roles) find_loops(r.body, loops);
   for (GridDim& g : k.grid) {
@@ -61,6 +85,17 @@ void longest_first(Kernel& k) {
     });
     g.descending = agree && sign > 0;
   }
+  // Of several heads the longest blocks together, as far as the cache holds what they read: the end
+  // is then even, and what blocks share is still there.
+  if (k.grid.empty() || !k.grid.back().descending) return;
+  const auto outer = std::find_if(k.grid.rbegin() + 1, k.grid.rend(),
+                                  [](const GridDim& g) { return g.extent != IndexExpr(1); });
+  const double bytes = bytes_of_a_point(k, m);
+  if (outer == k.grid.rend() || bytes <= 0 || !outer->extent.is_const()) return;
+  int64_t& together = k.grid.back().together;
+  while (outer->extent.constant() % (2 * together) == 0 &&
+         static_cast<double>(2 * together) * bytes <= kSection)
+    together *= 2;
 }
 
 }  // namespace nautilus::memory::lowering

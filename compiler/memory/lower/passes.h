@@ -18,7 +18,7 @@ using Rings = std::map<std::string, Ring>;  // by buffer
 // closed in groups.
 Rings pipeline(Kernel& k, int stages);
 // Blocks with the longest loops start first, so that the last ones to end are short.
-void longest_first(Kernel& k);
+void longest_first(Kernel& k, const Module& m);
 // Bytes of every buffer; buffers that are never live together share them.
 void place_buffers(Kernel& k);
 // Bulk copies become the work of a producer warp, ahead of the others by up to `stages` tiles.
