@@ -133,9 +133,9 @@ class ModuleParser {
       g.descending = c_.word("grid_descending");
       if (!g.descending && !c_.word("grid")) break;
       g.iv = c_.name();
+      if (c_.word("together")) g.together = c_.number();
       c_.expect("<");
       g.extent = c_.index("\n");
-      if (c_.word("together")) g.together = c_.number();
       k.grid.push_back(std::move(g));
     }
     k.blocks_per_sm = number_after("blocks_per_sm");

@@ -222,8 +222,8 @@ void print_kernel(MappedText& out, const Kernel& k) {
   if (!k.comment.empty()) out += "    comment " + quote_text(k.comment) + "\n";
   for (const GridDim& g : k.grid)
     out += std::string(g.descending ? "    grid_descending " : "    grid ") + quote_name(g.iv) +
-           " < " + nautilus::to_string(g.extent) +
-           (g.together > 1 ? " together " + std::to_string(g.together) : "") + "\n";
+           (g.together > 1 ? " together " + std::to_string(g.together) : "") + " < " +
+           nautilus::to_string(g.extent) + "\n";
   out += "    blocks_per_sm " + std::to_string(k.blocks_per_sm) + "\n";
   for (const auto& [name, place] : k.layouts)
     out += "    layout " + quote_name(name) + " {" + to_string(place) + "}\n";

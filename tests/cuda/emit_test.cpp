@@ -48,6 +48,25 @@ TEST(CudaEmit, AmpereProduct) {
   EXPECT_EQ(s.text.find("saved"), std::string::npos);
 }
 
+// Eight of sixteen heads start together at each row block, the last row block first.
+TEST(CudaEmit, BlocksOfASectionStartTogether) {
+  memory::Module m = sample("causal_attention");
+  ASSERT_EQ(m.kernels.size(), 1u);
+  std::vector<tile::GridDim>& grid = m.kernels[0].grid;
+  ASSERT_EQ(grid.size(), 2u);
+  grid[0].extent = 16;
+  grid[1].extent = 32;
+  grid[1].descending = true;
+  grid[1].together = 8;
+  const auto s = emit(m);
+  ASSERT_TRUE(s) << s.error().text();
+  for (const char* line :
+       {"const unsigned in_section = blockIdx.x % 8u;", "const unsigned block = blockIdx.x / 8u;",
+        "const int i0 = int(32u) - 1 - int(block % 32u);", "const unsigned block_2 = block / 32u;",
+        "const int h = int((block_2) * 8u + in_section);"})
+    EXPECT_NE(s->text.find(line), std::string::npos) << line << "\n" << s->text;
+}
+
 TEST(CudaEmit, AttentionKeepsItsSumsInPlace) {
   const Source s = source_of(sample("causal_attention"));
   EXPECT_EQ(count(s.text, "float O_tile"), 1);

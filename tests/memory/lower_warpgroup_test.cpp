@@ -410,6 +410,37 @@ TEST(LowerWarpgroups, LongBlocksStartFirst) {
   EXPECT_FALSE(descending("attention_global"));
 }
 
+// Of those, the blocks of several heads start together where the cache holds what they read; the
+// module says so in its text and is well formed.
+TEST(LowerWarpgroups, LongBlocksOfSeveralHeadsStartTogether) {
+  const auto plans = [](int64_t rows) {
+    return wide_plans("attention_causal", keys(rows, rows, 64), {64});
+  };
+  // Of the first plan whose rows are of unequal length; 0: there is none.
+  const auto together = [](std::vector<tile::Module> of, int64_t heads) -> int64_t {
+    for (tile::Module& t : of) {
+      for (tile::TensorDecl& d : t.tensors)
+        if (d.extents.size() == 4) d.extents[1] = heads;
+      for (tile::Kernel& k : t.kernels)
+        for (tile::GridDim& g : k.grid)
+          if (g.iv == "h") g.extent = heads;
+      const auto m = lower(t, hopper());
+      if (!m || !m->kernels[0].grid.back().descending) continue;
+      const auto again = parse(print(*m));
+      EXPECT_TRUE(again) << (again ? "" : again.error().text());
+      EXPECT_EQ(again ? print(*again) : "", print(*m));
+      return m->kernels[0].grid.back().together;
+    }
+    return 0;
+  };
+  const std::vector<tile::Module> few = plans(256);
+  EXPECT_EQ(together(few, 8), 8);
+  EXPECT_EQ(together(few, 6), 2) << "a section divides the heads";
+  EXPECT_EQ(together(few, 1), 1);
+  // Q, K and V of a head take 6 MB; a section has 24.
+  EXPECT_EQ(together(plans(16384), 8), 4);
+}
+
 // Consumers take what the producer gives, and no more than the unit has.
 TEST(LowerWarpgroups, RegistersAreShared) {
   const auto m = lower(with_steps(kLongAttention, 8), hopper());

@@ -34,6 +34,8 @@ TEST(MemoryVerify, ModulesAndKernels) {
         "tensor B must be global"},
        {"tensor A: f16[M, 8*K8]", "tensor A: f16[Q, 8*K8]", "unknown size Q in Q"},
        {"grid i0 < floor((M + 63)/64)", "grid i0 < floor((R + 63)/64)", "unknown size R"},
+       {"grid j0", "grid j0 together 2",
+        "2 blocks start together, which does not divide the dim before it"},
        {"grid j0", "grid i0", "loop variable i0 is bound twice"},
        {"grid j0", "grid M", "loop variable M is bound twice or has the name of a size"},
        {"blocks_per_sm 2", "blocks_per_sm 0", "blocks_per_sm must be positive"},
