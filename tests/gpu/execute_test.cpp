@@ -150,17 +150,17 @@ TEST_F(FakeCuda, TensorMapsAreMadeAndPassed) {
   m.tensor = "X";
   m.elem = Type::BF16;
   m.extents = {IndexExpr::var("N"), 5};
-  m.strides = {IndexExpr::var("N") * 4};
   m.box = {64, 2};
   m.swizzle = 3;
   s.launches[0].maps = {m};
-  const Ran r = run(job_of(s, 100, 0), "kernel scale_x map 4\n");
+  const Ran r = run(job_of(s, 96, 0), "kernel scale_x map 4\n");
   EXPECT_EQ(r.outcome.failure, "");
-  EXPECT_EQ(
-      log("cuTensorMapEncodeTiled"),
-      std::vector<std::string>{"cuTensorMapEncodeTiled type 9 rank 2 100/64/1 5/2/1/400 modes "
-                               "0320"});
-  EXPECT_EQ(log("map-of-kernel"), std::vector<std::string>{"map-of-kernel 100 64"});
+  EXPECT_EQ(log("cuTensorMapEncodeTiled"),
+            std::vector<std::string>{"cuTensorMapEncodeTiled type 9 rank 2 96/64/1 5/2/1/192 modes "
+                                     "0320"});
+  EXPECT_EQ(log("map-of-kernel"), std::vector<std::string>{"map-of-kernel 96 64"});
+  // 100 elements of 2 bytes are no multiple of 16.
+  EXPECT_FALSE(make_job(s, {{"N", 100}}));
 }
 
 TEST_F(FakeCuda, FaultsNameTheirKernel) {

@@ -24,7 +24,7 @@ cuda::Source sample() {
                {"W", Type::F32, poly::TensorKind::Input, global, {M}},
                {"Y", Type::F32, poly::TensorKind::Output, global, {N * 8, M}},
                {"T", Type::F32, poly::TensorKind::Temp, global, {M * 3 * 2}}};
-  cuda::TensorMap map{"map_X", "X", Type::F32, {M, N * 8}, {M * 4}, {64, 2}, 3};
+  cuda::TensorMap map{"map_X", "X", Type::F32, {M, N * 8}, {64, 2}, 3};
   s.zeroed = {"T"};
   s.launches = {{"scale_x", {N * 4, IndexExpr(1)}, 64, 60000, 1, {}},
                 {"add_y", {IndexExpr::min(N, 1)}, 32, 0, 1, {map}}};

@@ -13,13 +13,15 @@ namespace nautilus::cuda {
 
 // A tensor map (CUtensorMap) that a kernel takes by value, made on the host by
 // cuTensorMapEncodeTiled: element strides 1, no interleave, 128-byte promotion to L2, zeros
-// outside.
+// outside. The tensor is row-major: the stride of dimension d is the bytes of an element times the
+// extents before d, which the host multiplies where it knows the sizes. It refuses strides that are
+// no multiple of 16 or 2^40 bytes and more; a tensor with an extent of 0 has no map, and no copy
+// reads one.
 struct TensorMap {
   std::string parameter;  // its name in the source
   std::string tensor;     // whose address it holds
   Type elem = Type::F16;
   std::vector<IndexExpr> extents;  // elements, innermost first; 1 to 5
-  std::vector<IndexExpr> strides;  // bytes, of dimensions 1...: multiples of 16
   std::vector<int> box;            // elements a dimension, innermost first
   int swizzle = 0;  // 0: none, 1: 32, 2: 64, 3: 128 bytes (CUtensorMapSwizzle's values)
 };

@@ -12,19 +12,10 @@ std::string KernelEmitter::tensor_map(const Instr& i, const SharedBuffer& b, int
   const TensorDecl& t = *memory::find_tensor(m_, i.tensor);
   TensorMap map;
   map.tensor = t.name, map.elem = t.type, map.swizzle = swizzle;
-  IndexExpr stride = type_bytes(t.type);
   for (size_t d = t.extents.size(); d-- > 0;) {
     const auto axis = memory::plain_axis(i.index[d], b.axes);
     map.extents.push_back(t.extents[d]);
     map.box.push_back(axis ? int(b.place.block(*axis)) : 1);
-    if (map.extents.size() > 1) map.strides.push_back(stride);
-    if (d == 0) break;
-    if (stride.is_const())
-      stride = t.extents[d] * stride.constant();
-    else if (t.extents[d].is_const())
-      stride = stride * t.extents[d].constant();
-    else
-      return "";
   }
   for (const TensorMap& m : launch_.maps)
     if (m.tensor == map.tensor && m.box == map.box && m.swizzle == map.swizzle) return m.parameter;
@@ -53,7 +44,6 @@ void KernelEmitter::bulk(const Instr& i) {
         return refuse(i, "the buffer's dimensions are in another order than the tensor's");
   }
   const std::string map = tensor_map(i, b, *swizzle);
-  if (map.empty()) return refuse(i, "a product of symbolic extents is a stride of the tensor map");
   const std::string slot = slot_base(b, i.slot), rank = std::to_string(i.index.size()) + "d";
   const int64_t block = (int64_t(1) << b.place.map.in_bits("offset")) * type_bytes(b.elem);
   open("if (" + elected() + ") {");

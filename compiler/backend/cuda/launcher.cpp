@@ -223,13 +223,23 @@ std::string emit_launcher(const Source& s) {
        "}\n";
   if (std::any_of(s.launches.begin(), s.launches.end(),
                   [](const Launch& l) { return !l.maps.empty(); }))
-    c += "\nCUresult encode(CUtensorMap* map, CUtensorMapDataType type, const void* data, "
-         "std::initializer_list<uint64_t> extents,\n"
-         "                std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> "
-         "box, CUtensorMapSwizzle swizzle) {\n"
+    c += "\n// Row-major: a stride is the bytes of all before it. An empty tensor has no map.\n"
+         "CUresult encode(CUtensorMap* map, CUtensorMapDataType type, uint64_t stride, const void* "
+         "data, std::initializer_list<uint64_t> extents,\n"
+         "                std::initializer_list<uint32_t> box, CUtensorMapSwizzle swizzle) {\n"
          "  const uint32_t steps[] = {1, 1, 1, 1, 1};\n"
+         "  uint64_t strides[5] = {};\n"
+         "  size_t n = 0;\n"
+         "  for (const uint64_t e : extents)\n"
+         "    if (e == 0) return CUDA_SUCCESS;\n"
+         "  for (const uint64_t e : extents) {\n"
+         "    if (n && (stride % 16 || stride >= uint64_t(1) << 40)) return "
+         "CUDA_ERROR_INVALID_VALUE;\n"
+         "    if (n) strides[n - 1] = stride;\n"
+         "    stride *= e, ++n;\n"
+         "  }\n"
          "  return cuTensorMapEncodeTiled(map, type, uint32_t(extents.size()), "
-         "const_cast<void*>(data), extents.begin(), strides.begin(),\n"
+         "const_cast<void*>(data), extents.begin(), strides,\n"
          "                                box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, "
          "swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,\n"
          "                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
@@ -281,18 +291,15 @@ std::string emit_launcher(const Source& s) {
       const size_t at = size_t(std::find_if(s.tensors.begin(), s.tensors.end(),
                                             [&](const auto& t) { return t.name == m.tensor; }) -
                                s.tensors.begin());
-      std::string extents, strides, box;
+      std::string extents, box;
       for (const IndexExpr& e : m.extents)
-        extents += (extents.empty() ? "" : ", ") +
-                   ("uint64_t(std::max(INT64_C(1), int64_t(" + size_text(e, text) + ")))");
-      for (const IndexExpr& e : m.strides)
-        strides += (strides.empty() ? "" : ", ") + ("uint64_t(" + size_text(e, text) + ")");
+        extents += (extents.empty() ? "" : ", ") + ("uint64_t(" + size_text(e, text) + ")");
       for (int b : m.box) box += (box.empty() ? "" : ", ") + std::to_string(b);
       static const char* const swizzles[] = {"NONE", "32B", "64B", "128B"};
       c += "      CUtensorMap " + m.parameter + ";\n      if (CUresult r = encode(&" + m.parameter +
-           ", " + map_type(m.elem) + ", " + tensors[at] + ", {" + extents + "}, {" + strides +
-           "}, {" + box + "}, CU_TENSOR_MAP_SWIZZLE_" + swizzles[m.swizzle] +
-           ")) return failed(\"the tensor map of " + m.tensor + "\", r);\n";
+           ", " + map_type(m.elem) + ", " + std::to_string(type_bytes(m.elem)) + ", " +
+           tensors[at] + ", {" + extents + "}, {" + box + "}, CU_TENSOR_MAP_SWIZZLE_" +
+           swizzles[m.swizzle] + ")) return failed(\"the tensor map of " + m.tensor + "\", r);\n";
     }
     for (const std::string& t : tensors) arguments += "&" + t + ", ";
     for (const std::string& t : sizes) arguments += "&" + t + ", ";

@@ -141,19 +141,37 @@ def _check_device(device):
         )
 
 
-def _encode(m, s, addresses):
+def _dims_of(m, s):
+    """Extents and strides in bytes, innermost first, of a tensor map; None of an empty tensor."""
+    tensor, _, width, extents, _, _ = m
+    dims = extents(s)
+    if 0 in dims:
+        return None  # no copy reads one
+    strides = []
+    for e in dims[:-1]:
+        width *= e
+        if width % 16 or width >= 2**40:
+            raise ValueError(
+                "%s: a stride of %s is %d bytes, which is no multiple of 16 below 2^40"
+                % (_NAME, tensor, width)
+            )
+        strides.append(width)
+    return dims, strides
+
+
+def _encode(m, dims, addresses):
     """A tensor map (CUtensorMap: 128 bytes at a multiple of 64)."""
-    tensor, kind, extents, strides, box, swizzle = m
+    tensor, kind, _, _, box, swizzle = m
     room = ctypes.create_string_buffer(192)
     at = (ctypes.addressof(room) + 63) // 64 * 64
+    if dims is None:
+        return room, at
     n = len(box)
-    dims = (ctypes.c_uint64 * n)(*extents(s))
-    if 0 in list(dims):
-        return room, at  # of an empty tensor; no block runs
-    steps = (ctypes.c_uint64 * max(1, n - 1))(*strides(s))
+    extents, strides = dims
     _driver.check(
         _driver.lib.cuTensorMapEncodeTiled(
-            ctypes.c_void_p(at), kind, n, ctypes.c_void_p(addresses[tensor]), dims, steps,
+            ctypes.c_void_p(at), kind, n, ctypes.c_void_p(addresses[tensor]),
+            (ctypes.c_uint64 * n)(*extents), (ctypes.c_uint64 * max(1, n - 1))(*strides),
             (ctypes.c_uint32 * n)(*box), (ctypes.c_uint32 * n)(*([1] * n)), 0, swizzle, 2, 0,
         ),
         "tensor map of " + tensor,
@@ -217,6 +235,7 @@ def _call(args, out, given_sizes={}):
         if blocks >= 2**31:
             raise ValueError("%s: kernel %s would take %d blocks" % (_NAME, kernel, blocks))
         grids.append(blocks)
+    dims = [[_dims_of(m, s) for m in maps] for *_, maps in _LAUNCHES]
     _check_device(device)
     with torch.cuda.device(device):
         functions = _load(device.index)
@@ -235,10 +254,11 @@ def _call(args, out, given_sizes={}):
                 _driver.check(lib.cuMemsetD8Async(addresses[name], 0, n, stream), "zero " + name)
         values = [ctypes.c_uint64(addresses[t[0]]) for t in _TENSORS]
         values += [ctypes.c_int64(s[size]) for size in _SIZES]
-        for f, blocks, (kernel, _, threads, shared, maps) in zip(functions, grids, _LAUNCHES):
+        for f, blocks, of_maps, launch in zip(functions, grids, dims, _LAUNCHES):
             if blocks == 0:
                 continue
-            encoded = [_encode(m, s, addresses) for m in maps]
+            kernel, _, threads, shared, maps = launch
+            encoded = [_encode(m, d, addresses) for m, d in zip(maps, of_maps)]
             where = [ctypes.addressof(v) for v in values] + [at for _, at in encoded]
             parameters = (ctypes.c_void_p * max(1, len(where)))(*where)
             _driver.check(

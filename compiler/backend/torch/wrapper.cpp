@@ -137,8 +137,8 @@ std::string launch_rows(const cuda::Source& s) {
       std::vector<std::string> box;
       for (const int b : m.box) box.push_back(std::to_string(b));
       maps += "(" + quoted(m.tensor) + ", " + std::to_string(cuda::tensor_map_type(m.elem)) + ", " +
-              expressions(m.extents) + ", " + expressions(m.strides) + ", " + tuple(box) + ", " +
-              std::to_string(m.swizzle) + "), ";
+              std::to_string(type_bytes(m.elem)) + ", " + expressions(m.extents) + ", " +
+              tuple(box) + ", " + std::to_string(m.swizzle) + "), ";
     }
     out += "    (" + quoted(l.kernel) + ", " + expressions(l.grid) + ", " +
            std::to_string(l.threads) + ", " + std::to_string(l.shared_bytes) + ", [" + maps +

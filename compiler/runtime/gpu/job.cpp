@@ -37,6 +37,25 @@ std::vector<int64_t> values(const std::vector<IndexExpr>& e, const poly::Sizes& 
   return out;
 }
 
+// Of a row-major tensor with these extents, innermost first; see cuda::TensorMap.
+Expected<std::vector<int64_t>> map_strides(const cuda::TensorMap& m,
+                                           const std::vector<int64_t>& extents) {
+  constexpr int64_t kLargest = int64_t{1} << 40;
+  std::vector<int64_t> strides;
+  if (std::any_of(extents.begin(), extents.end(), [](int64_t e) { return e <= 0; })) return strides;
+  int64_t stride = type_bytes(m.elem);
+  for (size_t d = 1; d < extents.size(); ++d) {
+    if (__builtin_mul_overflow(stride, extents[d - 1], &stride)) stride = kLargest;
+    if (stride % 16 || stride >= kLargest)
+      return Refusal{"make the tensor map of " + m.tensor, "",
+                     "a stride of " + std::to_string(stride) +
+                         " bytes is no multiple of 16 below 2^40",
+                     "other sizes"};
+    strides.push_back(stride);
+  }
+  return strides;
+}
+
 int position(const cuda::Source& s, const std::string& tensor) {
   for (size_t k = 0; k < s.tensors.size(); ++k)
     if (s.tensors[k].name == tensor) return static_cast<int>(k);
@@ -76,9 +95,13 @@ Expected<Job> make_job(const cuda::Source& s, const poly::Sizes& sizes) {
     auto blocks = blocks_of(l, sizes);
     if (!blocks) return blocks.error();
     job.launches.push_back({l.kernel, *blocks, l.threads, l.shared_bytes, {}});
-    for (const cuda::TensorMap& m : l.maps)
-      job.launches.back().maps.push_back({position(s, m.tensor), m.elem, values(m.extents, sizes),
-                                          values(m.strides, sizes), m.box, m.swizzle});
+    for (const cuda::TensorMap& m : l.maps) {
+      const std::vector<int64_t> extents = values(m.extents, sizes);
+      auto strides = map_strides(m, extents);
+      if (!strides) return strides.error();
+      job.launches.back().maps.push_back(
+          {position(s, m.tensor), m.elem, extents, *std::move(strides), m.box, m.swizzle});
+    }
   }
   return job;
 }

@@ -23,7 +23,7 @@ struct JobTensor {
 struct JobMap {  // cuda::TensorMap in numbers
   int tensor = 0;
   Type elem = Type::F16;
-  std::vector<int64_t> extents, strides;
+  std::vector<int64_t> extents, strides;  // strides: bytes, of dimensions 1...; none if empty
   std::vector<int> box;
   int swizzle = 0;
 };
@@ -45,7 +45,8 @@ struct Job {
   bool guard = true;   // bands of a pattern around each tensor, checked after the run
   double seconds = 60;
 };
-// Refused: a size without a value, a grid of more than 2^31 - 1 blocks, a tensor that is too large.
+// Refused: a size without a value, a grid of more than 2^31 - 1 blocks, a tensor that is too large,
+// one whose strides no tensor map can have.
 Expected<Job> make_job(const cuda::Source& s, const poly::Sizes& sizes);
 nlohmann::json to_json(const Job& j);
 Job job_from_json(const nlohmann::json& j);

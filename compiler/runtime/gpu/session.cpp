@@ -96,7 +96,7 @@ void* Session::encode(const JobMap& m) {
   std::vector<uint64_t> extents(m.extents.begin(), m.extents.end()),
       strides(m.strides.begin(), m.strides.end());
   const std::vector<uint32_t> box(m.box.begin(), m.box.end()), ones(m.box.size(), 1);
-  // An empty tensor has no map; no block of its kernel runs.
+  // An empty tensor has no map; no copy reads one.
   if (std::find(extents.begin(), extents.end(), 0u) != extents.end()) return &map;
   check(d_().TensorMapEncodeTiled(
             &map, cuda::tensor_map_type(m.elem), static_cast<unsigned>(extents.size()),

@@ -93,8 +93,11 @@ scaling(x, w, out=out)
 assert torch.allocations == 4
 assert len(calls("cuModuleLoadData")) == 1
 
+# Rows of 36 bytes: no tensor map has such a stride.
+refused(ValueError, "a stride of X is 36 bytes", tensor(8, 9), tensor(9))
+
 # Larger scratch where sizes ask for it; empty tensors launch nothing.
-scaling(tensor(8, 9), tensor(9))
+scaling(tensor(8, 12), tensor(12))
 assert torch.allocations == 6, torch.allocations
 before = len(calls("cuLaunchKernel scale_x"))
 assert scaling(tensor(0, 4), w).shape == (0, 4)
