@@ -213,6 +213,19 @@ TEST(Gpu, ChecksOfLargeKernelsAreMadeAtSmallSizes) {
   EXPECT_EQ(j["sizes"]["D"], 64) << j;
 }
 
+// A head's tiles by bulk copies, however many heads there are: strides are products of open sizes.
+TEST(Gpu, OpenSizesOfTensorMaps) {
+  const std::string out = folder("open_maps");
+  const Ran r = nautilusc({"compile",    "attention_causal", "--size", "N=1024",    "M=1024",
+                           "D=128",      "--symbolic",       "B",      "H",         "N",
+                           "M",          "--target",         "sm_90a", "--machine", "h200",
+                           "--no-check", "--max-plans",      "300",    "-o",        out,
+                           "--json"});
+  ASSERT_EQ(r.status, kGood) << r.err << r.out;
+  const std::string launcher = slurp(out + "/attention_causal_launch.cpp");
+  EXPECT_NE(launcher.find("uint64_t(M), uint64_t(H), uint64_t(B)}"), std::string::npos) << launcher;
+}
+
 // Sizes left open: arguments of the kernels, which are checked at several values.
 TEST(Gpu, OpenSizes) {
   const std::string out = folder("open");
