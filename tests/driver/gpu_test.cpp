@@ -216,7 +216,7 @@ TEST(Gpu, ChecksOfLargeKernelsAreMadeAtSmallSizes) {
 // A head's tiles by bulk copies, however many heads there are: strides are products of open sizes.
 TEST(Gpu, OpenSizesOfTensorMaps) {
   const std::string out = folder("open_maps");
-  const Ran r = nautilusc({"compile",    "attention_causal", "--size", "N=1024",    "M=1024",
+  const Ran r = nautilusc({"compile",    "attention_causal", "--size", "N=4096",    "M=4096",
                            "D=128",      "--symbolic",       "B",      "H",         "N",
                            "M",          "--target",         "sm_90a", "--machine", "h200",
                            "--no-check", "--max-plans",      "300",    "-o",        out,
