@@ -322,6 +322,14 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Mach
   std::optional<GpuCode> spilling;  // the first that does
   std::vector<std::string> passed_over;
   const auto predicted = [](const Choice& c) { return c.about.value("predicted_seconds", 0.0); };
+  // What was passed over for this, and what that costs.
+  const auto tell = [&](GpuCode& code) {
+    code.notes.insert(code.notes.end(), passed_over.begin(), passed_over.end());
+    const double best = predicted(choices.front()), own = predicted(code.choice);
+    if (!passed_over.empty() && best > 0 && own > best)
+      code.notes.push_back("this plan is predicted to take " + human_time(own) +
+                           ", the best found " + human_time(best));
+  };
   for (const Choice& choice : choices) {
     if (spilling && predicted(choice) > kSpillsCost * predicted(choices.front())) break;
     if (last && predicted(choice) > kFarSlower * predicted(choices.front()))
@@ -332,13 +340,14 @@ Expected<GpuCode> generate(const std::vector<Choice>& choices, const sched::Mach
                      "more --max-plans or --seconds, or --schedule original"};
     auto code = Generation(machine, flags, watcher).run(choice);
     if (code && spills(*code) > 0 && !spilling) {
+      tell(*code);
       passed_over.push_back("passed over: " + choice.about.value("plan", "a plan") + ": " +
                             std::to_string(spills(*code)) + " bytes of registers spill");
       spilling = *std::move(code);
       continue;
     }
     if (code && spills(*code) == 0) {
-      code->notes.insert(code->notes.end(), passed_over.begin(), passed_over.end());
+      tell(*code);
       return code;
     }
     if (code) continue;  // it spills, as one before it does

@@ -93,8 +93,8 @@ struct GridDim {
   std::string iv;
   IndexExpr extent;         // iv in [0, extent), over sizes
   bool descending = false;  // memory IR: blocks of the last points start first
-  // Memory IR: so many points of the next longer dim before this one start together, at each point
-  // of this one; divides that dim's extent.
+  // Memory IR: so many points of the last dim before this one that has more than one start
+  // together, at each point of this one; divides that dim's extent.
   int64_t together = 1;
 };
 struct Kernel {

@@ -63,7 +63,7 @@ TEST(CudaEmit, BlocksOfASectionStartTogether) {
   for (const char* line :
        {"const unsigned in_section = blockIdx.x % 8u;", "const unsigned block = blockIdx.x / 8u;",
         "const int i0 = int(32u) - 1 - int(block % 32u);", "const unsigned block_2 = block / 32u;",
-        "const int h = int((block_2) * 8u + in_section);"})
+        "const int h = int(block_2 * 8u + in_section);"})
     EXPECT_NE(s->text.find(line), std::string::npos) << line << "\n" << s->text;
 }
 

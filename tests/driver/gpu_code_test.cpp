@@ -52,9 +52,11 @@ TEST_F(PassedOver, TheNextPlanIsTakenAndThatIsSaid) {
   ASSERT_TRUE(code) << code.error().text();
   EXPECT_EQ(code->choice.about["predicted_seconds"], 19.0);
   EXPECT_FALSE(code->source.launches.empty());
-  ASSERT_FALSE(code->notes.empty());
-  EXPECT_EQ(code->notes.back().rfind("passed over: plan of 1.000000 s: ", 0), 0u)
-      << code->notes.back();
+  ASSERT_GE(code->notes.size(), 2u);
+  const std::string& why = code->notes[code->notes.size() - 2];
+  EXPECT_EQ(why.rfind("passed over: plan of 1.000000 s: ", 0), 0u) << why;
+  EXPECT_EQ(code->notes.back(), "this plan is predicted to take " + driver::human_time(19) +
+                                    ", the best found " + driver::human_time(1));
 }
 
 TEST_F(PassedOver, AFarSlowerPlanIsNotWhatWasAskedFor) {
@@ -74,7 +76,9 @@ TEST_F(PassedOver, TheFirstPlanIsTakenHoweverSlow) {
   driver::PassPrinter printer("", false);
   const auto code = driver::generate({choice(in_->program, 1e9)}, machine_,
                                      {"sm_90", false, &*in_, false}, printer);
-  EXPECT_TRUE(code) << code.error().text();
+  ASSERT_TRUE(code) << code.error().text();
+  for (const std::string& n : code->notes)
+    EXPECT_EQ(n.find("the best found"), std::string::npos) << n;
 }
 
 }  // namespace

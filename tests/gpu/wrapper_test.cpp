@@ -31,11 +31,8 @@ cuda::Source sample() {
   return s;
 }
 
-// Runs python3 with these arguments in `folder`'s stand-ins; its output, and the status.
-std::pair<int, std::string> python3(const std::string& arguments, const std::string& folder) {
-  const std::string command = "cd " + folder + " && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" +
-                              NAUTILUS_SOURCE_DIR "/tests/gpu/stand_in/python python3 " +
-                              arguments + " 2>&1";
+// What a shell command prints, and its status.
+std::pair<int, std::string> printed(const std::string& command) {
   std::string out;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return {-1, ""};
@@ -43,6 +40,11 @@ std::pair<int, std::string> python3(const std::string& arguments, const std::str
   for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
   const int status = pclose(pipe);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+}
+// Runs python3 with these arguments in `folder`'s stand-ins.
+std::pair<int, std::string> python3(const std::string& arguments, const std::string& folder) {
+  return printed("cd " + folder + " && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" +
+                 NAUTILUS_SOURCE_DIR "/tests/gpu/stand_in/python python3 " + arguments + " 2>&1");
 }
 bool have_python() { return std::system("python3 -c '' >/dev/null 2>&1") == 0; }
 
@@ -75,6 +77,53 @@ TEST_F(FakeCuda, WrapperChecksAndLaunches) {
               folder.path());
   EXPECT_EQ(status, 0) << out;
   EXPECT_NE(out.find("all checks passed"), std::string::npos) << out;
+}
+
+// The C launcher, built and run: strides are what the extents make them, and what cannot be is
+// refused before anything is touched.
+TEST_F(FakeCuda, LauncherMakesStrides) {
+  const Folder folder;
+  cuda::Source s = sample();
+  s.launches[1].maps[0].extents = {M, N, 8};  // the strides are M and M N floats
+  s.launches[1].maps[0].box = {64, 2, 1};
+  folder.write("scaling.h", cuda::emit_header(s));
+  folder.write("launch.cpp", cuda::emit_launcher(s));
+  folder.write("main.cpp", R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scaling.h"
+alignas(16) static float x[512], w[64], y[512], t[512];
+int main(int, char** v) {
+  const char* image = "kernel scale_x scale 2 0 =64 2\nkernel add_y map+add 6 2 =64 1.5\n";
+  for (int k = 0; k < 64; ++k) x[k] = float(k);
+  scaling_load(image, strlen(image) + 1);
+  const int status = scaling_launch(x, w, y, t, atoll(v[1]), atoll(v[2]), nullptr);
+  printf("%d %g %s", status, double(y[3]), status ? scaling_error() : "");
+}
+)");
+  const std::string build = std::string(NAUTILUS_CXX) +
+                            " -std=c++17 -I" NAUTILUS_SOURCE_DIR "/tests/gpu/stand_in -o " +
+                            folder.path() + "/main " + folder.path() + "/main.cpp " +
+                            folder.path() + "/launch.cpp " NAUTILUS_FAKE_CUDA;
+  ASSERT_EQ(std::system(build.c_str()), 0);
+  const auto launch = [&](const std::string& sizes) {
+    return printed(folder.path() + "/main " + sizes).second;
+  };
+  EXPECT_EQ(launch("4 2"), "0 7.5 ");
+  EXPECT_EQ(log("cuTensorMapEncodeTiled"),
+            std::vector<std::string>{
+                "cuTensorMapEncodeTiled type 7 rank 3 4/64/1 2/2/1/16 8/1/1/32 modes 0320"});
+  EXPECT_EQ(log("cuLaunchKernel").size(), 2u);
+  // 5 floats are 20 bytes.
+  EXPECT_EQ(launch("5 2"), "1 0 a stride of X is 20 bytes, which is no multiple of 16 below 2^40");
+  // 1.2e12 bytes a matrix.
+  EXPECT_NE(launch("300000000 1000").find("below 2^40"), std::string::npos);
+  EXPECT_EQ(log("cuLaunchKernel").size(), 2u) << "launched, although a map cannot be made";
+  EXPECT_EQ(log("cuMemsetD8Async").size(), 1u);
+  // Empty: no map, nothing to do.
+  EXPECT_EQ(launch("0 2").substr(0, 2), "0 ");
+  EXPECT_EQ(log("cuTensorMapEncodeTiled").size(), 1u);
 }
 
 TEST(Wrapper, IndexExpressionsInPython) {

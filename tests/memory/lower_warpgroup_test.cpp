@@ -1,5 +1,8 @@
 // Lowering for sm_90a: products of warpgroups fed by a producer warp. The same tile programs as for
 // other targets, run in the interpreter of the memory IR, which knows phases, groups and proxies.
+#include <functional>
+
+#include "compiler/memory/lower/passes.h"
 #include "tests/memory/lower_helpers.h"
 
 namespace nautilus::memory {
@@ -439,6 +442,45 @@ TEST(LowerWarpgroups, LongBlocksOfSeveralHeadsStartTogether) {
   EXPECT_EQ(together(few, 1), 1);
   // Q, K and V of a head take 6 MB; a section has 24.
   EXPECT_EQ(together(plans(16384), 8), 4);
+  // What the kernel does not read takes no room.
+  std::vector<tile::Module> long_rows = plans(16384);
+  for (tile::Module& t : long_rows)
+    t.tensors.push_back({"unread",
+                         Type::F32,
+                         poly::TensorKind::Input,
+                         poly::Scope::Global,
+                         {IndexExpr(8), IndexExpr(1 << 24)}});
+  EXPECT_EQ(together(long_rows, 8), 4);
+}
+
+// Heads whose rows differ in length start longest first themselves, not in sections.
+TEST(LowerWarpgroups, DimsThatDescendBothHaveNoSections) {
+  int seen = 0;
+  for (tile::Module& t : wide_plans("attention_causal", keys(256, 256, 64), {64})) {
+    for (tile::TensorDecl& d : t.tensors)
+      if (d.extents.size() == 4) d.extents[1] = 8;
+    for (tile::Kernel& k : t.kernels)
+      for (tile::GridDim& g : k.grid)
+        if (g.iv == "h") g.extent = 8;
+    auto m = lower(t, hopper());
+    if (!m || m->kernels[0].grid.back().together == 1) continue;
+    Kernel& k = m->kernels[0];
+    k.grid.back().together = 1;
+    const std::function<void(Region&)> longer = [&](Region& r) {
+      for (Instr& i : r.body) {
+        if (i.code == Code::For) i.upper = i.upper + IndexExpr::var("h");
+        for (Region& inner : i.regions) longer(inner);
+      }
+    };
+    for (Role& r : k.roles) longer(r.body);
+    lowering::longest_first(k, *m);
+    for (const tile::GridDim& g : k.grid) EXPECT_EQ(g.together, 1) << g.iv;
+    EXPECT_TRUE(k.grid.back().descending);
+    EXPECT_FALSE(verify(*m));
+    ++seen;
+    break;
+  }
+  EXPECT_EQ(seen, 1);
 }
 
 // Consumers take what the producer gives, and no more than the unit has.

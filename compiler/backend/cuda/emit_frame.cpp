@@ -117,7 +117,8 @@ void KernelEmitter::frame() {
                                   ? std::to_string(g.extent.constant() / section) + "u"
                                   : "unsigned(" + uniform(g.extent) + ")";
     std::string at = block + (last ? "" : " % " + count);
-    if (section > 1) at = "(" + at + ") * " + std::to_string(section) + "u + " + within;
+    if (section > 1)
+      at = (last ? at : in_parens(at)) + " * " + std::to_string(section) + "u + " + within;
     at = "int(" + at + ")";
     constant("const int " + name + " = " + (g.descending ? "int(" + count + ") - 1 - " + at : at) +
              ";");

@@ -119,6 +119,29 @@ std::map<CUcontext, Loaded> loaded;
 std::string image;
 )";
 
+// Where a kernel takes tensor maps. Strides: cuda::TensorMap.
+const char* const kEncode = R"(
+int encode(CUtensorMap* map, const char* tensor, CUtensorMapDataType type, uint64_t stride, const void* data,
+           std::initializer_list<uint64_t> extents, std::initializer_list<uint32_t> box, CUtensorMapSwizzle swizzle) {
+  const uint32_t steps[] = {1, 1, 1, 1, 1};
+  uint64_t strides[5] = {};
+  size_t n = 0;
+  for (const uint64_t e : extents)
+    if (e == 0) return 0;
+  for (const uint64_t e : extents) {
+    if (n && (stride % 16 || stride >= uint64_t(1) << 40))
+      return failed("a stride of " + std::string(tensor) + " is " + std::to_string(stride) +
+                    " bytes, which is no multiple of 16 below 2^40");
+    if (n) strides[n - 1] = stride;
+    stride *= e, ++n;
+  }
+  const CUresult r = cuTensorMapEncodeTiled(
+      map, type, uint32_t(n), const_cast<void*>(data), extents.begin(), strides, box.begin(), steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return r ? failed(("the tensor map of " + std::string(tensor)).c_str(), r) : 0;
+}
+)";
+
 }  // namespace
 
 int tensor_map_type(Type t) {
@@ -176,6 +199,30 @@ std::string emit_header(const Source& s) {
          name + "_error(void);\n\n#ifdef __cplusplus\n}\n#endif\n";
 }
 
+namespace {
+
+size_t position(const Source& s, const std::string& tensor) {
+  return size_t(std::find_if(s.tensors.begin(), s.tensors.end(),
+                             [&](const auto& t) { return t.name == tensor; }) -
+                s.tensors.begin());
+}
+
+// Makes the tensor map `map` of what lies at `data`.
+std::string map_text(const TensorMap& m, const std::string& map, const std::string& data,
+                     const std::map<std::string, std::string>& sizes) {
+  static const char* const swizzles[] = {"NONE", "32B", "64B", "128B"};
+  std::string extents, box;
+  for (const IndexExpr& e : m.extents)
+    extents += (extents.empty() ? "" : ", ") + ("uint64_t(" + size_text(e, sizes) + ")");
+  for (const int b : m.box) box += (box.empty() ? "" : ", ") + std::to_string(b);
+  return "  CUtensorMap " + map + " = {};\n  if (encode(&" + map + ", \"" + m.tensor + "\", " +
+         map_type(m.elem) + ", " + std::to_string(type_bytes(m.elem)) + ", " + data + ", {" +
+         extents + "}, {" + box + "}, CU_TENSOR_MAP_SWIZZLE_" + swizzles[m.swizzle] +
+         ")) return 1;\n";
+}
+
+}  // namespace
+
 std::string emit_launcher(const Source& s) {
   const std::string name = identifier(s.name);
   Namer names;
@@ -223,27 +270,7 @@ std::string emit_launcher(const Source& s) {
        "}\n";
   if (std::any_of(s.launches.begin(), s.launches.end(),
                   [](const Launch& l) { return !l.maps.empty(); }))
-    c += "\n// Row-major: a stride is the bytes of all before it. An empty tensor has no map.\n"
-         "CUresult encode(CUtensorMap* map, CUtensorMapDataType type, uint64_t stride, const void* "
-         "data, std::initializer_list<uint64_t> extents,\n"
-         "                std::initializer_list<uint32_t> box, CUtensorMapSwizzle swizzle) {\n"
-         "  const uint32_t steps[] = {1, 1, 1, 1, 1};\n"
-         "  uint64_t strides[5] = {};\n"
-         "  size_t n = 0;\n"
-         "  for (const uint64_t e : extents)\n"
-         "    if (e == 0) return CUDA_SUCCESS;\n"
-         "  for (const uint64_t e : extents) {\n"
-         "    if (n && (stride % 16 || stride >= uint64_t(1) << 40)) return "
-         "CUDA_ERROR_INVALID_VALUE;\n"
-         "    if (n) strides[n - 1] = stride;\n"
-         "    stride *= e, ++n;\n"
-         "  }\n"
-         "  return cuTensorMapEncodeTiled(map, type, uint32_t(extents.size()), "
-         "const_cast<void*>(data), extents.begin(), strides,\n"
-         "                                box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, "
-         "swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,\n"
-         "                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
-         "}\n";
+    c += kEncode;
   c += "\n}  // namespace\n\nextern \"C\" int " + name +
        "_load(const void* cubin, size_t bytes) {\n"
        "  const std::lock_guard<std::mutex> lock(guard);\n  image.assign(static_cast<const "
@@ -268,6 +295,23 @@ std::string emit_launcher(const Source& s) {
     c += "  if (reinterpret_cast<uintptr_t>(" + tensors[n] + ") % 16) return failed(\"" +
          s.tensors[n].name + " is not aligned to 16 bytes\");\n";
   }
+  // Everything that can be refused, before anything is touched.
+  std::vector<std::string> grids, arguments;
+  for (const Launch& l : s.launches) {
+    std::string grid;
+    for (const IndexExpr& e : l.grid) grid += (grid.empty() ? "" : ", ") + size_text(e, text);
+    grids.push_back(names.fresh("grid"));
+    c += "  const int64_t " + grids.back() + " = blocks({" + grid + "});\n  if (" + grids.back() +
+         " < 0) return failed(\"" + l.kernel + ": more than 2^31 - 1 blocks\");\n";
+    arguments.emplace_back();
+    for (const std::string& t : tensors) arguments.back() += "&" + t + ", ";
+    for (const std::string& t : sizes) arguments.back() += "&" + t + ", ";
+    for (const TensorMap& m : l.maps) {
+      const std::string map = names.fresh(m.parameter);
+      c += map_text(m, map, tensors[position(s, m.tensor)], text);
+      arguments.back() += "&" + map + ", ";
+    }
+  }
   c += "  const Loaded* l = kernels();\n  if (!l) return 1;\n";
   for (const std::string& z : s.zeroed)
     for (size_t n = 0; n < s.tensors.size(); ++n)
@@ -281,37 +325,13 @@ std::string emit_launcher(const Source& s) {
       }
   for (size_t k = 0; k < s.launches.size(); ++k) {
     const Launch& l = s.launches[k];
-    std::string grid, arguments;
-    for (const IndexExpr& e : l.grid) grid += (grid.empty() ? "" : ", ") + size_text(e, text);
-    c += "  {\n    const int64_t grid = blocks({" + grid +
-         "});\n    if (grid < 0) return failed(\"" + l.kernel + ": more than 2^31 - 1 blocks\");\n";
-    c += "    if (grid) {\n";
-    for (size_t n = 0; n < l.maps.size(); ++n) {
-      const TensorMap& m = l.maps[n];
-      const size_t at = size_t(std::find_if(s.tensors.begin(), s.tensors.end(),
-                                            [&](const auto& t) { return t.name == m.tensor; }) -
-                               s.tensors.begin());
-      std::string extents, box;
-      for (const IndexExpr& e : m.extents)
-        extents += (extents.empty() ? "" : ", ") + ("uint64_t(" + size_text(e, text) + ")");
-      for (int b : m.box) box += (box.empty() ? "" : ", ") + std::to_string(b);
-      static const char* const swizzles[] = {"NONE", "32B", "64B", "128B"};
-      c += "      CUtensorMap " + m.parameter + ";\n      if (CUresult r = encode(&" + m.parameter +
-           ", " + map_type(m.elem) + ", " + std::to_string(type_bytes(m.elem)) + ", " +
-           tensors[at] + ", {" + extents + "}, {" + box + "}, CU_TENSOR_MAP_SWIZZLE_" +
-           swizzles[m.swizzle] + ")) return failed(\"the tensor map of " + m.tensor + "\", r);\n";
-    }
-    for (const std::string& t : tensors) arguments += "&" + t + ", ";
-    for (const std::string& t : sizes) arguments += "&" + t + ", ";
-    for (const TensorMap& m : l.maps) arguments += "&" + m.parameter + ", ";
-    c += "      const void* arguments[] = {" + arguments +
-         "nullptr};\n"
-         "      if (CUresult r = cuLaunchKernel(l->kernels[" +
-         std::to_string(k) + "], unsigned(grid), 1, 1, " + std::to_string(l.threads) + ", 1, 1, " +
+    c += "  if (" + grids[k] + ") {\n    const void* arguments[] = {" + arguments[k] +
+         "nullptr};\n    if (CUresult r = cuLaunchKernel(l->kernels[" + std::to_string(k) +
+         "], unsigned(" + grids[k] + "), 1, 1, " + std::to_string(l.threads) + ", 1, 1, " +
          std::to_string(l.shared_bytes) +
          ", static_cast<CUstream>(stream), const_cast<void**>(arguments), nullptr)) return "
          "failed(\"" +
-         l.kernel + "\", r);\n    }\n  }\n";
+         l.kernel + "\", r);\n  }\n";
   }
   return c + "  return 0;\n}\n";
 }

@@ -1,6 +1,7 @@
 // The order in which blocks start.
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "compiler/memory/lower/passes.h"
 
@@ -46,14 +47,23 @@ void find_loops(const Region& r, std::vector<const Instr*>& out) {
   }
 }
 
-}  // namespace
+void find_tensors(const Region& r, std::set<std::string>& out) {
+  for (const Instr& i : r.body) {
+    if (i.code == Code::LoadGlobal || i.code == Code::CopyPlain || i.code == Code::CopyAsync ||
+        i.code == Code::CopyBulk)
+      out.insert(i.tensor);
+    for (const Region& inner : i.regions) find_tensors(inner, out);
+  }
+}
 
-// Bytes of what the kernels of a module read from outside, at one point of the grid's dims before
-// the last; 0 where a size is open.
+// Bytes that a kernel reads of global memory, at one point of the grid's dims before the last;
+// 0 where a size is open.
 double bytes_of_a_point(const Kernel& k, const Module& m) {
+  std::set<std::string> read;
+  for (const Role& r : k.roles) find_tensors(r.body, read);
   double bytes = 0;
-  for (const TensorDecl& t : m.tensors) {
-    if (t.kind != poly::TensorKind::Input) continue;
+  for (const std::string& name : read) {
+    const TensorDecl& t = *find_tensor(m, name);
     double n = type_bytes(t.type);
     for (const IndexExpr& e : t.extents) {
       if (!e.is_const()) return 0;
@@ -71,6 +81,8 @@ double bytes_of_a_point(const Kernel& k, const Module& m) {
 // Half of what the L2 keeps of a section: attention on an H200 is fastest with 16 to 32 MB of keys
 // and values (hopper-probe.md, 3n).
 constexpr double kSection = 24 << 20;
+
+}  // namespace
 
 void longest_first(Kernel& k, const Module& m) {
   std::vector<const Instr*> loops;
@@ -91,7 +103,8 @@ void longest_first(Kernel& k, const Module& m) {
   const auto outer = std::find_if(k.grid.rbegin() + 1, k.grid.rend(),
                                   [](const GridDim& g) { return g.extent != IndexExpr(1); });
   const double bytes = bytes_of_a_point(k, m);
-  if (outer == k.grid.rend() || bytes <= 0 || !outer->extent.is_const()) return;
+  if (outer == k.grid.rend() || outer->descending || bytes <= 0 || !outer->extent.is_const())
+    return;
   int64_t& together = k.grid.back().together;
   while (outer->extent.constant() % (2 * together) == 0 &&
          static_cast<double>(2 * together) * bytes <= kSection)
