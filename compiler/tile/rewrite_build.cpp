@@ -19,7 +19,9 @@ class GraphBuilder {
     for (const GridDim& d : k.grid) {
       Range extent = lower::range_of(d.extent, {});
       if (extent.hi) --*extent.hi;
-      root.ranges[d.iv] = Range{0, extent.hi};
+      // An open extent has no number for an end, but it has an expression.
+      root.ranges[d.iv] =
+          extent.hi ? Range{0, extent.hi} : Range{0, {}, IndexExpr(0), d.extent - 1};
       iv_region_[d.iv] = 0;
     }
     g_.regions.push_back(std::move(root));

@@ -138,6 +138,37 @@ TEST(Symbolic, MultiplesAreKept) {
   EXPECT_NE(refused.error().text().find("N is 5, no multiple of 4"), std::string::npos);
 }
 
+// A load leaves a loop that may not run where its place in an open grid says that it is in bounds.
+TEST(Symbolic, LoadsOfAnOpenGridLeaveLoops) {
+  const auto in_loop = [](const std::string& place) {
+    const auto m = tile::parse(R"(module m {
+  sizes B
+  tensor X: f32[B, 8] input global
+  tensor Y: f32[B, 8] output global
+  kernel k {
+    grid b < B
+    grid r < 4
+    values 8
+    %0: f32 = const 0
+    %1: f32[i: 8] = for n in [0, r) step 1 carry (%2: f32[i: 8] = %0) {
+      %3: f32[i: 8] = load X[)" +
+                               place + R"(, i]
+      %4: f32[i: 8] = add %2, %3
+      yield %4
+    }
+    store Y[b, i] = %1
+  }
+}
+)");
+    EXPECT_TRUE(m) << m.error().text();
+    if (!m) return true;
+    const std::string out = tile::print(tile::rewrite(*m, {}));
+    return out.find("load X") > out.find("= for n");
+  };
+  EXPECT_FALSE(in_loop("b"));
+  EXPECT_TRUE(in_loop("b + 1")) << "the last block has no such row";
+}
+
 // A size as a number.
 TEST(Symbolic, SizeInAnExpression) {
   programs::Builder b(make_context(), "scaled", {"N"}, "[N] -> { : N >= 0 }");
