@@ -73,7 +73,7 @@ class GraphBuilder {
   static std::string axes_text(AxisMask m) { return " axes " + std::to_string(m); }
 
   // Every access of a load of `region` would be in bounds if it ran at the start of `at`, around
-  // it: by intervals, or because its mask says so.
+  // it: by intervals, or because its mask or a branch around says so.
   bool always_in_bounds(const Instr& i, int region, int at) const {
     if (!i.gather.empty()) return false;
     const TensorDecl* t = find_tensor(m_, k_, i.tensor);
@@ -83,11 +83,15 @@ class GraphBuilder {
     for (const Axis& a : type(i.results[0]).axes) ranges[a.name] = Range{0, a.extent - 1};
     for (size_t d = 0; d < i.index.size(); ++d)
       for (const IndexExpr& need : {i.index[d], t->extents[d] - i.index[d] - IndexExpr(1)}) {
-        if (lower::always_holds({need, false}, ranges)) continue;
+        const auto implied_by = [&](const IndexExpr& known) {
+          return lower::always_holds({need - known, false}, ranges);
+        };
+        const std::vector<IndexExpr>& known = g_.regions[size_t(at)].known;
+        if (implied_by(0) || std::any_of(known.begin(), known.end(), implied_by)) continue;
         const bool masked =
             std::all_of(i.cond.any.begin(), i.cond.any.end(), [&](const Cond::Conj& c) {
               return std::any_of(c.begin(), c.end(), [&](const Cond::Atom& a) {
-                return !a.equality && lower::always_holds({need - a.expr, false}, ranges);
+                return !a.equality && implied_by(a.expr);
               });
             });
         if (!masked) return false;
@@ -254,6 +258,7 @@ class GraphBuilder {
     r.depth = g_.regions[size_t(parent)].depth + 1;
     r.weight = g_.regions[size_t(parent)].weight;
     r.ranges = g_.regions[size_t(parent)].ranges;
+    r.known = g_.regions[size_t(parent)].known;
     g_.regions.push_back(std::move(r));
     return int(g_.regions.size()) - 1;
   }
@@ -297,6 +302,13 @@ class GraphBuilder {
     return std::max(1.0, std::ceil((last - first) / double(i.step)));
   }
 
+  // What one side of a branch says beyond intervals.
+  static void note_known(RegionInfo& r, const Cond& c, bool holds) {
+    if (c.any.size() != 1 || (!holds && c.any[0].size() != 1)) return;
+    for (const Cond::Atom& a : c.any[0])
+      if (!a.equality) r.known.push_back(holds ? a.expr : IndexExpr(-1) - a.expr);
+  }
+
   void branch(const Instr& i, int parent) {
     const int index = int(g_.branches.size());
     BranchInfo b;
@@ -309,7 +321,10 @@ class GraphBuilder {
       b.regions[side] = new_region(parent);
       RegionInfo& r = g_.regions[size_t(b.regions[side])];
       r.is_branch = true;
-      if (!b.condition) r.ranges = lower::ranges_where(r.ranges, i.cond, side == 0);
+      if (!b.condition) {
+        r.ranges = lower::ranges_where(r.ranges, i.cond, side == 0);
+        note_known(r, i.cond, side == 0);
+      }
       if (b.condition) r.weight *= side == 0 ? kTakenShare : 1 - kTakenShare;
     }
     g_.branches.push_back(b);

@@ -101,7 +101,8 @@ struct RegionInfo {
   bool runs = true;   // a loop that provably has an iteration
   double weight = 1;  // executions a block: product of the trip counts around it
   std::vector<Effect> effects;
-  lower::Ranges ranges;  // of the variables in scope
+  lower::Ranges ranges;          // of the variables in scope
+  std::vector<IndexExpr> known;  // at least 0, by the branches around
 };
 
 // What an instruction of the kernel computes, for the cost before rewriting.

@@ -138,9 +138,10 @@ TEST(Symbolic, MultiplesAreKept) {
   EXPECT_NE(refused.error().text().find("N is 5, no multiple of 4"), std::string::npos);
 }
 
-// A load leaves a loop that may not run where its place in an open grid says that it is in bounds.
+// A load leaves a loop that may not run where its place in an open grid, or a branch around the
+// loop, says that it is in bounds.
 TEST(Symbolic, LoadsOfAnOpenGridLeaveLoops) {
-  const auto in_loop = [](const std::string& place) {
+  const auto in_loop = [](const std::string& place, const std::string& condition) {
     const auto m = tile::parse(R"(module m {
   sizes B
   tensor X: f32[B, 8] input global
@@ -149,14 +150,19 @@ TEST(Symbolic, LoadsOfAnOpenGridLeaveLoops) {
     grid b < B
     grid r < 4
     values 8
-    %0: f32 = const 0
-    %1: f32[i: 8] = for n in [0, r) step 1 carry (%2: f32[i: 8] = %0) {
-      %3: f32[i: 8] = load X[)" +
+    if ()" + condition + R"() {
+      %0: f32 = const 0
+      %1: f32[i: 8] = for n in [0, r) step 1 carry (%2: f32[i: 8] = %0) {
+        %3: f32[i: 8] = load X[)" +
                                place + R"(, i]
-      %4: f32[i: 8] = add %2, %3
-      yield %4
+        %4: f32[i: 8] = add %2, %3
+        yield %4
+      }
+      store Y[b, i] = %1
+      yield
+    } else {
+      yield
     }
-    store Y[b, i] = %1
   }
 }
 )");
@@ -165,8 +171,11 @@ TEST(Symbolic, LoadsOfAnOpenGridLeaveLoops) {
     const std::string out = tile::print(tile::rewrite(*m, {}));
     return out.find("load X") > out.find("= for n");
   };
-  EXPECT_FALSE(in_loop("b"));
-  EXPECT_TRUE(in_loop("b + 1")) << "the last block has no such row";
+  EXPECT_FALSE(in_loop("b", "r <= 3"));
+  EXPECT_TRUE(in_loop("b + 1", "r <= 3")) << "the last block has no such row";
+  EXPECT_FALSE(in_loop("b + 1", "b <= B - 2"));
+  EXPECT_FALSE(in_loop("b + 1", "b <= B - 3"));
+  EXPECT_TRUE(in_loop("b + 2", "b <= B - 2"));
 }
 
 // A size as a number.
