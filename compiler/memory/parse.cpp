@@ -133,7 +133,7 @@ class ModuleParser {
       g.descending = c_.word("grid_descending");
       if (!g.descending && !c_.word("grid")) break;
       g.iv = c_.name();
-      if (c_.word("together")) g.together = c_.number();
+      if (c_.word("together")) g.together = number();
       c_.expect("<");
       g.extent = c_.index("\n");
       k.grid.push_back(std::move(g));

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kDeepest = 64, kMaxWarps = 32;
 constexpr size_t kMaxRank = 16;
+constexpr int64_t kMostBlocks = 2147483647;  // of a grid
 
 // How finely an expression tells warps apart: floor(warp/4) only warpgroups.
 Scope::Divergence divergence_of(const IndexExpr& e) {
@@ -88,6 +89,23 @@ class Verifier {
       if (!sizes_.count(v)) fail("unknown size " + v + " in " + nautilus::to_string(e));
   }
 
+  // `outer`: the last dim before with more than a point, nullptr if there is none.
+  void sections(const GridDim& g, const GridDim* outer) {
+    const std::string what =
+        "grid dim " + g.iv + ": " + std::to_string(g.together) + " blocks start together, ";
+    if (g.together < 1)
+      fail(what + "which must be 1 or more");
+    else if (!outer)
+      fail(what + "but no dim before it has more than one");
+    else if (!outer->extent.is_const())
+      fail(what + "but how many " + outer->iv + " has is open");
+    else if (outer->descending || outer->together != 1)
+      fail(what + "but " + outer->iv + " has an order of its own");
+    else if (outer->extent.constant() % g.together != 0)
+      fail(what + "which does not divide the " + std::to_string(outer->extent.constant()) + " of " +
+           outer->iv);
+  }
+
   void kernel(const Kernel& k) {
     k_ = &k;
     scope_ = std::make_unique<Scope>(Scope{m_, k, nullptr, target_, sizes_, {}});
@@ -97,11 +115,10 @@ class Verifier {
     for (const GridDim& g : k.grid) {
       over_sizes(g.extent);
       bind(g.iv, 1, nullptr);
-      if (g.together != 1 &&
-          (g.together < 1 || !outer || !outer->extent.is_const() || outer->together != 1 ||
-           outer->descending || outer->extent.constant() % g.together != 0))
-        fail("grid dim " + g.iv + ": " + std::to_string(g.together) +
-             " blocks start together, which does not divide the dim before it");
+      if (g.extent.is_const() && (g.extent.constant() < 0 || g.extent.constant() > kMostBlocks))
+        fail("grid dim " + g.iv + " has " + nautilus::to_string(g.extent) +
+             " points; a grid has 0 to 2^31 - 1 blocks");
+      if (g.together != 1) sections(g, outer);
       if (g.extent != IndexExpr(1)) outer = &g;
     }
     if (k.blocks_per_sm < 1) fail("blocks_per_sm must be positive");

@@ -112,10 +112,11 @@ void KernelEmitter::frame() {
     }
     bool last = true;
     for (size_t m = 0; m < n; ++m) last = last && k_.grid[m].extent == IndexExpr(1);
-    // A dim whose points start in sections counts those here.
-    const std::string count = g.extent.is_const()
-                                  ? std::to_string(g.extent.constant() / section) + "u"
-                                  : "unsigned(" + uniform(g.extent) + ")";
+    // A dim whose points start in sections counts those here. One without points has no blocks.
+    const std::string count =
+        g.extent.is_const()
+            ? std::to_string(std::max<int64_t>(1, g.extent.constant() / section)) + "u"
+            : "unsigned(" + uniform(g.extent) + ")";
     std::string at = block + (last ? "" : " % " + count);
     if (section > 1)
       at = (last ? at : in_parens(at)) + " * " + std::to_string(section) + "u + " + within;
