@@ -188,7 +188,9 @@ isl::map substitute_params(const isl::map& m, const Sizes& sizes) {
 // }.
 isl::aff substitute_params(const isl::aff& a, const Sizes& sizes) {
   isl::ctx ctx = a.ctx();
-  isl::aff out = a;
+  // An object of its own: where the copy of a shared one fails (quota, deadline), isl 0.25's
+  // isl_aff_move_dims goes on with the null pointer.
+  isl::aff out = a.neg().neg();
   for (const auto& [name, value] : sizes) {
     const int at = isl_aff_find_dim_by_name(out.get(), isl_dim_param, name.c_str());
     if (at < 0) continue;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "polyhedral/deadline.h"
 
 #include "polyhedral/instances.h"
@@ -35,6 +37,41 @@ TEST(Context, Substitution) {
     EXPECT_EQ(f(std::vector<int64_t>{i}), (i + 8 + 500) / 5 - 100 + 7);
   isl::pw_aff e(c->get(), "[N] -> { [(N)] : N >= 4; [(2)] : N < 4 }");
   EXPECT_EQ(dim_max(substitute_params(e, {{"N", 1}}).as_set(), 0), 2);
+}
+
+// Wherever operations run out, what was asked for is refused; nothing of isl goes on without it.
+TEST(Context, AnyQuotaIsARefusal) {
+  ContextPtr c = make_context();
+  const isl::set s(c->get(), "[N, M] -> { S[i, j, k] : 0 <= i < N + M and 2j <= k and j = 3k }");
+  const isl::aff a(c->get(), "[N, M] -> { S[i] -> [(floor((i + 2N)/5) + M)] }");
+  const isl::pw_aff e(c->get(), "[N] -> { [(N)] : N >= 4; [(2)] : N < 4 }");
+  const Sizes sizes{{"N", 4}, {"M", 7}};
+  const std::vector<std::function<void()>> all{
+      [&] { substitute_params(a, sizes); },
+      [&] { substitute_params(s, sizes); },
+      [&] { substitute_params(e, sizes); },
+      [&] { project_out(s, 1, 1); },
+      [&] {
+        keep_dims(s, {2, 0});
+      },
+      [&] { insert_dims(s, 1, 2); },
+      [&] { dim_max(s, 1); },
+      [&] { is_bounded(s); },
+      [&] { lexmin_point(s); },
+      [&] { sample_point(s); },
+      [&] { tuple_of(s, {}); },
+  };
+  for (size_t n = 0; n < all.size(); ++n) {
+    bool done = false;
+    int refused = 0;
+    for (unsigned long quota = 1; quota < 5000 && !done; ++quota) {
+      const auto answer = with_quota(c->get(), quota, [&] { return all[n](), true; });
+      done = answer.has_value();
+      refused += !done;
+    }
+    EXPECT_TRUE(done) << n;
+    EXPECT_GT(refused, 0) << n;
+  }
 }
 
 TEST(Context, Extremes) {
