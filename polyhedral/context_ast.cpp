@@ -44,12 +44,11 @@ std::optional<isl::multi_aff> as_single_affine(const isl::map& m) {
 
 isl::set dims_to_params(const isl::set& s, const std::vector<std::string>& names) {
   isl::ctx ctx = s.ctx();
-  isl_set* r = s.copy();
-  const isl_size n_params = isl_set_dim(r, isl_dim_param);
+  const isl_size n_params = isl_set_dim(s.get(), isl_dim_param);
   detail::check(ctx, n_params >= 0);
   const std::string tuple = tuple_name(s);
-  r = isl_set_move_dims(r, isl_dim_param, static_cast<unsigned>(n_params), isl_dim_set, 0,
-                        static_cast<unsigned>(names.size()));
+  isl_set* r = isl_set_move_dims(s.copy(), isl_dim_param, static_cast<unsigned>(n_params),
+                                 isl_dim_set, 0, static_cast<unsigned>(names.size()));
   for (size_t k = 0; k < names.size(); ++k)
     r = isl_set_set_dim_name(r, isl_dim_param,
                              static_cast<unsigned>(n_params) + static_cast<unsigned>(k),

@@ -202,15 +202,14 @@ isl::aff substitute_params(const isl::aff& a, const Sizes& sizes) {
     out = take(ctx, isl_aff_move_dims(out.release(), isl_dim_in, static_cast<unsigned>(n),
                                       isl_dim_param, static_cast<unsigned>(at), 1));
     const isl::space wide = take(ctx, isl_aff_get_domain_space(out.get()));
-    isl_local_space* local = isl_local_space_from_space(x.copy());
+    const auto local = [&] { return isl_local_space_from_space(x.copy()); };
     isl::multi_aff lift =
         isl::multi_aff::zero(take(ctx, isl_space_map_from_domain_and_range(x.copy(), wide.copy())));
     for (int k = 0; k < n; ++k)
-      lift =
-          lift.set_at(k, take(ctx, isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set,
-                                                         static_cast<unsigned>(k))));
+      lift = lift.set_at(
+          k, take(ctx, isl_aff_var_on_domain(local(), isl_dim_set, static_cast<unsigned>(k))));
     lift = lift.set_at(static_cast<int>(n),
-                       take(ctx, isl_aff_val_on_domain(local, isl::val(ctx, value).release())));
+                       take(ctx, isl_aff_val_on_domain(local(), isl::val(ctx, value).release())));
     out = out.pullback(lift);
   }
   return out;
